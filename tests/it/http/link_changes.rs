@@ -7,7 +7,6 @@ mod undo;
 use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use kernel::store::Ctx;
 use link_changes::{
     service::steps::{self, Stepped},
@@ -40,7 +39,7 @@ async fn links(api: &Api, product: &str, prefix: &str, count: usize, more: &Valu
         link
     };
     let all: Vec<Value> = (0..count).map(link).collect();
-    let made = api.call(Method::POST, "/redirections", Some(json!(all))).await?.json();
+    let made = api.post("/redirections", json!(all)).await?.json();
     let made = made.as_array().context("results")?;
     ensure!(made.len() == count && made.iter().all(|one| one["status"] == 201), "{made:?}");
     Ok(())
@@ -71,7 +70,7 @@ async fn all(api: &Api) -> Result<BTreeMap<String, Value>> {
 
 /// Asks for a change; gives its path and the answer.
 async fn ask(api: &Api, body: Value) -> Result<(String, Value)> {
-    let answer = api.call(Method::POST, "/jobs/redirections", Some(body)).await?.must_be(201)?;
+    let answer = api.post("/jobs/redirections", body).await?.must_be(201)?;
     let change = answer.json();
     let path = format!("/jobs/redirections/{}", change["id"].as_str().context("id")?);
     ensure!(answer.header("location").is_some_and(|location| location.ends_with(&path)), "{answer:?}");
@@ -126,7 +125,7 @@ async fn a_dry_run_counts_and_shows_and_changes_nothing(engine: Engine) -> Resul
     let before = api.fingerprint().await?;
     let body = json!({"filter": "tags=summer", "dryRun": true, "expect": 12,
         "patch": {"title": "New", "tags": {"add": ["autumn"], "remove": ["summer"]}}});
-    let answer = api.call(Method::POST, "/jobs/redirections", Some(body)).await?;
+    let answer = api.post("/jobs/redirections", body).await?;
     ensure!(answer.status == 200 && answer.header("location").is_none(), "{answer:?}");
     let seen = answer.json();
     ensure!(seen["dryRun"] == true && seen["links"] == 12, "{seen}");
@@ -150,7 +149,7 @@ async fn a_dry_run_counts_and_shows_and_changes_nothing(engine: Engine) -> Resul
     ] {
         let mut body = json!({"dryRun": true, "patch": {"title": "New"}});
         body.as_object_mut().context("object")?.extend(conditions.as_object().context("object")?.clone());
-        let seen = api.call(Method::POST, "/jobs/redirections", Some(body)).await?.json();
+        let seen = api.post("/jobs/redirections", body).await?.json();
         ensure!(seen["links"] == count, "{conditions}: {seen}");
     }
     ensure!(api.fingerprint().await? == before, "a dry run wrote something");
@@ -210,13 +209,8 @@ async fn each_link_has_its_entries_of_audit_and_events(engine: Engine) -> Result
     let api = Api::new(engine).await?;
     let product = product(&api).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
-    let answer = api
-        .call(
-            Method::POST,
-            "/jobs/redirections",
-            Some(json!({"product": product, "patch": {"title": "New"}})),
-        )
-        .await?;
+    let answer =
+        api.post("/jobs/redirections", json!({"product": product, "patch": {"title": "New"}})).await?;
     let request = answer.header("x-request-id").context("request id")?.to_owned();
     let before = api.fingerprint().await?;
     work_all(&api).await?;

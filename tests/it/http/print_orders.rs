@@ -12,7 +12,6 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use printing::worker::{Part, work};
 use serde_json::{Value, json};
 use tests::{db::Engine, product::DEADLINE};
@@ -44,7 +43,7 @@ pub(super) async fn finished(api: &Api, body: Value) -> Result<Value> {
 
 /// Orders; gives the path of the order.
 async fn order(api: &Api, body: Value) -> Result<String> {
-    let answer = api.call(Method::POST, "/jobs/qr", Some(body)).await?;
+    let answer = api.post("/jobs/qr", body).await?;
     ensure!(answer.status == 201 && answer.json()["status"] == "waiting", "{answer:?}");
     let path = format!("/jobs/qr/{}", answer.json()["id"].as_str().context("id")?);
     let location = answer.header("location").context("location")?;
@@ -189,7 +188,7 @@ async fn the_same_codes_give_the_same_bytes(engine: Engine) -> Result<()> {
     let next = finished(&api, with(serials(&product, 5, json!({"form": "numbered"})))).await?;
     ensure!(next["serials"] == json!({"form": "numbered", "first": "51", "last": "55"}), "{next}");
     let body = with(serials(&product, 5, json!({"start": 55})));
-    let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(409, 40901);
+    let faults = api.post("/jobs/qr", body).await?.problem(409, 40901);
     ensure!(faults[0].contains("below 56"), "{faults:?}");
     let later = finished(&api, with(serials(&product, 2, json!({"start": 70})))).await?;
     ensure!(later["serials"]["first"] == "70", "{later}");
@@ -204,7 +203,7 @@ async fn listed_codes_are_printed_in_the_order_of_the_list(engine: Engine) -> Re
         for short_id in short_ids {
             let link =
                 json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
-            ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+            ensure!(api.post("/redirections", link).await?.status.is_success());
         }
         thngs.push(thng);
     }

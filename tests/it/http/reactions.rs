@@ -5,7 +5,6 @@ mod resources;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use control::worker::reactions;
 use serde_json::{Value, json};
 use tests::{db::Engine, json::id, product::DEADLINE};
@@ -73,7 +72,7 @@ async fn settle(api: &Api) -> Result<()> {
         {"type": "webhook", "webhook": webhook_of_nobody(api).await?}}),
     )
     .await?;
-    let kind = api.call(Method::POST, "/actions", Some(json!({"name": "_mark"}))).await?;
+    let kind = api.post("/actions", json!({"name": "_mark"})).await?;
     ensure!(matches!(kind.status.as_u16(), 201 | 409), "{kind:?}");
     api.create("/actions/_mark", json!({})).await?;
     // The queue is in order: what is behind all others is done last.
@@ -171,14 +170,14 @@ pub(super) async fn each_effect_is_performed(engine: Engine) -> Result<()> {
     );
 
     let uri = format!("/thngs/{item}/properties");
-    api.call(Method::PUT, &uri, Some(json!([{"key": "temp", "value": 19}]))).await?;
-    api.call(Method::PUT, &uri, Some(json!([{"key": "temp", "value": 21}]))).await?;
+    api.put(&uri, json!([{"key": "temp", "value": 19}])).await?;
+    api.put(&uri, json!([{"key": "temp", "value": 21}])).await?;
     until_done(&api, &on_properties, 1, 0).await?;
     ensure!(value(&api, &format!("/thngs/{item}"), "hot").await? == 21);
     submit(&api, list("PLATFORM_IDS", &[&other])).await?;
     until_done(&api, &on_jobs, 1, 0).await?;
     let body = json!({"platformId": item, "defaultRedirectUrl": "https://example.com/"});
-    api.call(Method::POST, "/redirections", Some(body)).await?;
+    api.post("/redirections", body).await?;
     until_done(&api, &on_redirections, 1, 0).await?;
     ensure!(receiver.wait(2).await?[1].json()["data"]["event"]["type"] == "redirection.created");
     Ok(())
@@ -247,8 +246,7 @@ pub(super) async fn loops_are_cut(engine: Engine) -> Result<()> {
     for kind in ["checkins", "scans", "_n0"] {
         api.create(&format!("/actions/{kind}"), json!({"thng": item})).await?;
     }
-    api.call(Method::PUT, &format!("/thngs/{item}/properties"), Some(json!([{"key": "a", "value": 1}])))
-        .await?;
+    api.put(&format!("/thngs/{item}/properties"), json!([{"key": "a", "value": 1}])).await?;
     settle(&api).await?;
     // Each effect may itself be something to react to: what was done of it is behind the first mark.
     for _ in 0..6 {
@@ -298,10 +296,10 @@ pub(super) async fn failed_effects_are_recorded(engine: Engine) -> Result<()> {
     .await?;
     let good = reaction(&api, sets(json!({"value": 2}))).await?;
     for path in [format!("/thngs/{gone}"), "/actions/_gone".to_owned()] {
-        ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+        ensure!(api.delete(&path).await?.status == 200);
     }
     let off = json!({"status": "disabled"});
-    api.call(Method::PUT, &format!("/webhooks/{called}"), Some(off)).await?;
+    api.put(&format!("/webhooks/{called}"), off).await?;
     let long = "x".repeat(20_000);
     let scan = api.create("/actions/scans", json!({"thng": item, "customFields": {"long": long}})).await?;
     until_done(&api, &good, 1, 0).await?;
@@ -353,17 +351,16 @@ pub(super) async fn a_deleted_reaction_does_nothing(engine: Engine) -> Result<()
     api.create("/actions/scans", json!({"thng": item, "timestamp": 1})).await?;
     let waiting = || async { count(&api, "SELECT COUNT(*) FROM reaction_tasks").await };
     until("three wait", |found| *found == 3, waiting).await?;
-    ensure!(api.call(Method::DELETE, &gone, None).await?.status == 200);
-    api.call(Method::PUT, &off, Some(json!({"status": "disabled"}))).await?;
+    ensure!(api.delete(&gone).await?.status == 200);
+    api.put(&off, json!({"status": "disabled"})).await?;
     // One that is changed does what it was to do.
-    api.call(Method::PUT, &on, Some(json!({"effect": {"type": "property", "key": "later", "value": 0}})))
-        .await?;
+    api.put(&on, json!({"effect": {"type": "property", "key": "later", "value": 0}})).await?;
     let _react = react(&api);
     until_done(&api, &on, 1, 0).await?;
     until("none wait", |found| *found == 0, waiting).await?;
     api.create("/actions/scans", json!({"thng": item, "timestamp": 2})).await?;
     until_done(&api, &on, 2, 0).await?;
-    api.call(Method::PUT, &off, Some(json!({"status": "active"}))).await?;
+    api.put(&off, json!({"status": "active"})).await?;
     api.create("/actions/scans", json!({"thng": item, "timestamp": 3})).await?;
     until_done(&api, &off, 1, 0).await?;
     let path = format!("/thngs/{item}");

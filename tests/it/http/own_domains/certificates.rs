@@ -179,7 +179,7 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
     ensure!(all.issue_events().await? == [true, true, true], "{:?}", all.issue_events().await?);
     all.set_clock(0)?;
 
-    let put = async |body: Value| all.api.call(Method::PUT, &path, Some(body)).await;
+    let put = async |body: Value| all.api.put(&path, body).await;
     let ask = async || all.api.call(Method::POST, &format!("{path}/certificate"), None).await;
     let off = put(json!({"automaticCertificate": false})).await?.json();
     ensure!(off["certificate"]["state"] == "off" && off["automaticCertificate"] == false, "{off}");
@@ -194,7 +194,7 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
     ensure!(asked.status == 202 && asked.json()["certificate"]["state"] == "valid", "{asked:?}");
     ask().await?.problem(429, 42901);
     ensure!(all.order().await? == [Ended::Issued], "at once");
-    ensure!(all.api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(all.api.delete(&path).await?.status == 200);
     ensure!(all.welcomed().await?.is_empty() && all.stored().await?.last() == Some(&None));
     let platform = format!("{}/tn.gg", all.path());
     let body = Some(json!({"automaticCertificate": false}));

@@ -71,7 +71,7 @@ async fn a_cancelled_order_leaves_what_it_made_and_nothing_else(engine: Engine) 
         ensure!(tables["thngs"].len() - before == usize::try_from(made)? && made >= 25, "{order}");
         api.call(Method::POST, &cancel, None).await?.problem(409, 40901);
         api.get(&format!("{path}/files")).await?.problem(409, 40901);
-        ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+        ensure!(api.delete(&path).await?.status == 200);
         api.get(&path).await?.problem(404, 40401);
     }
     Ok(())
@@ -87,7 +87,7 @@ async fn an_order_that_is_cancelled_with_its_files_keeps_none(engine: Engine) ->
     ensure!(api.call(Method::POST, &format!("{path}/cancel"), None).await?.status == 202);
     ensure!(ended(&api, &path).await?["status"] == "cancelled");
     ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     Ok(())
 }
 
@@ -119,12 +119,12 @@ async fn an_order_that_has_ended_is_removed_with_its_files(engine: Engine) -> Re
     let product = product(&api).await?;
     let body = |count| json!({"source": serials(&product, count, json!({})), "format": "svg"});
     let path = order(&api, body(2)).await?;
-    api.call(Method::DELETE, &path, None).await?.problem(409, 40901);
+    api.delete(&path).await?.problem(409, 40901);
     ended(&api, &path).await?;
-    let answer = api.call(Method::DELETE, &path, None).await?;
+    let answer = api.delete(&path).await?;
     ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
     ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
-    api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+    api.delete(&path).await?.problem(404, 40401);
 
     let old = finished(&api, body(1)).await?;
     ensure!(purge::purge(&api.made.app.printing).await? == 0, "its time is not over");
@@ -180,7 +180,7 @@ async fn orders_under_way_are_bounded(engine: Engine) -> Result<()> {
     for _ in 0..printing::service::orders::MAX_OPEN {
         order(&api, body.clone()).await?;
     }
-    api.call(Method::POST, "/jobs/qr", Some(body.clone())).await?.problem(429, 42901);
+    api.post("/jobs/qr", body.clone()).await?.problem(429, 42901);
     let first = api.get("/jobs/qr?sortOrder=ASCENDING&perPage=1").await?.json();
     let first = format!("/jobs/qr/{}/cancel", first[0]["id"].as_str().context("id")?);
     ensure!(api.call(Method::POST, &first, None).await?.status == 202);

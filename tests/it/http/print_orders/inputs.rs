@@ -147,7 +147,7 @@ async fn every_bad_line_is_named_and_nothing_is_made(engine: Engine) -> Result<(
     let location = jobs::file(&api, text.as_bytes()).await?;
     let thng = api.create("/thngs", json!({"name": "plain"})).await?["id"].clone();
     let link = json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": "PLAIN"});
-    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    ensure!(api.post("/redirections", link).await?.status.is_success());
     let fine = finished(&api, of_file(&location, "CSV", json!({"hri": {"text": "gs1"}}))).await?;
     ensure!(fine["status"] == "complete", "{fine}");
     let location = jobs::file(&api, b"shortId\nPLAIN\n").await?;
@@ -171,7 +171,7 @@ async fn a_file_that_cannot_be_read_is_refused(engine: Engine) -> Result<()> {
         (bare, "has no content yet"),
     ] {
         let body = of_file(location, "CSV", json!({}));
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(400, 40001);
+        let faults = api.post("/jobs/qr", body).await?.problem(400, 40001);
         ensure!(
             faults[0].contains("source.file.location") && faults[0].contains(part),
             "{location}: {faults:?}"
@@ -179,7 +179,7 @@ async fn a_file_that_cannot_be_read_is_refused(engine: Engine) -> Result<()> {
     }
     let mut body = of_file(&location, "CSV", json!({}));
     body["source"]["file"]["shortDomain"] = json!("other.gg");
-    let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(400, 40001);
+    let faults = api.post("/jobs/qr", body).await?.problem(400, 40001);
     ensure!(faults[0].contains("other.gg is not a short domain"), "{faults:?}");
     // Another account's file is not there; a press may not read files.
     let body = of_file(&location, "CSV", json!({}));
@@ -209,7 +209,7 @@ async fn a_file_that_is_deleted_is_read_before(engine: Engine) -> Result<()> {
     let location = jobs::file(&api, b"serial\nA1\n").await?;
     let path = order(&api, of_file(&location, "CSV", json!({}))).await?;
     let id = location.split("/files/").nth(1).and_then(|rest| rest.split('/').next()).context("id")?;
-    ensure!(api.call(Method::DELETE, &format!("/files/{id}"), None).await?.status == 200);
+    ensure!(api.delete(&format!("/files/{id}")).await?.status == 200);
     ensure!(ended(&api, &path).await?["status"] == "complete");
     let order = order(&api, of_file(&location, "CSV", json!({}))).await;
     ensure!(order.is_err(), "a file that was deleted is there");

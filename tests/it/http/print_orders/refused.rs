@@ -37,7 +37,7 @@ async fn a_quota_refuses_an_order_before_anything_is_made(engine: Engine) -> Res
         api.call_as(&api.platform_key, Method::PUT, &quotas, Some(quota)).await?.must_be(200)?;
         let before = rows(&api).await?;
         let body = json!({"source": serials(&product, 10, json!({})), "format": "zpl"});
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(403, 40304);
+        let faults = api.post("/jobs/qr", body).await?.problem(403, 40304);
         ensure!(faults[0].contains(&format!("quota {name} ")) && faults[0].contains("10 more"), "{faults:?}");
         ensure!(rows(&api).await? == before, "something was made");
     }
@@ -133,7 +133,7 @@ async fn every_fault_of_an_order_is_named(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].clone();
     let link = json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": "PLAIN"});
-    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    ensure!(api.post("/redirections", link).await?.status.is_success());
     let unknown = "UKXAGyEf8SQ5eTDmVgGpHqAa";
     let before = rows(&api).await?;
     for (body, parts) in [
@@ -158,7 +158,7 @@ async fn every_fault_of_an_order_is_named(engine: Engine) -> Result<()> {
             vec!["other.gg is not a short domain"],
         ),
     ] {
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body.clone())).await?.problem(400, 40001);
+        let faults = api.post("/jobs/qr", body.clone()).await?.problem(400, 40001);
         for part in parts {
             ensure!(faults.iter().any(|fault| fault.contains(part)), "{body}: {part} is not in {faults:?}");
         }
@@ -175,7 +175,7 @@ async fn serials_that_items_have_are_refused(engine: Engine) -> Result<()> {
     let body = |start: u64, count: u64| json!({"source": serials(&product, count, json!({"start": start})), "format": "zpl", "waitForEdges": "none"});
     // Among the first, and the last one.
     for body in [body(1_190, 20), body(100, 1_101)] {
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(409, 40901);
+        let faults = api.post("/jobs/qr", body).await?.problem(409, 40901);
         ensure!(faults[0].contains("1200"), "{faults:?}");
     }
     ensure!(rows(&api).await?[4] == 0, "numbers of a refused order stay free");
@@ -200,7 +200,7 @@ async fn what_cannot_be_drawn_is_refused_before_anything_is_made(engine: Engine)
     ] {
         let body =
             json!({"source": source, "format": "zpl", "layout": {"labelWidthMm": 5, "labelHeightMm": 5}});
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(422, 42201);
+        let faults = api.post("/jobs/qr", body).await?.problem(422, 42201);
         ensure!(faults[0].contains("below 0.25 mm"), "{faults:?}");
     }
     ensure!(rows(&api).await? == before, "a refusal changed something");
@@ -230,10 +230,10 @@ async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()>
     let message = failed["message"].as_str().context("message")?;
     ensure!(failed["status"] == "failed" && message.contains("quota storageBytes"), "{failed}");
     ensure!(set(bytes).await? == bytes && blobs(&api)?.len() == 3, "{:?}", blobs(&api)?);
-    let faults = api.call(Method::POST, "/jobs/qr", Some(body.clone())).await?.problem(403, 40304);
+    let faults = api.post("/jobs/qr", body.clone()).await?.problem(403, 40304);
     ensure!(faults[0].contains("quota storageBytes"), "{faults:?}");
 
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     ensure!(set(10 * bytes).await? == 0, "a removed order gives its bytes back");
     let again = finished(&api, body).await?;
     ensure!(again["status"] == "complete" && set(10 * bytes).await? > 100, "{again}");
@@ -241,7 +241,7 @@ async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()>
     api.made.clock.advance(left_ms);
     ensure!(purge::expire(&api.made.app.printing).await? == 1 && set(bytes).await? == 0);
     let path = format!("/jobs/qr/{}", again["id"].as_str().context("id")?);
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     ensure!(set(bytes).await? == 0, "bytes are given back once");
     Ok(())
 }

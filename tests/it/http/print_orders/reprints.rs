@@ -28,7 +28,7 @@ fn path_of(order: &Value) -> String {
 
 /// Asks for a reprint; gives its path.
 async fn reprint(api: &Api, path: &str, body: Value) -> Result<String> {
-    let answer = api.call(Method::POST, &format!("{path}/reprint"), Some(body)).await?;
+    let answer = api.post(&format!("{path}/reprint"), body).await?;
     ensure!(answer.status == 201 && answer.json()["status"] == "waiting", "{answer:?}");
     let made = path_of(&answer.json());
     ensure!(answer.header("location").is_some_and(|location| location.ends_with(&made)), "{answer:?}");
@@ -89,7 +89,7 @@ async fn any_serial_is_printed_again(engine: Engine) -> Result<()> {
         let thng = api.create("/thngs", json!({"name": "t", "identifiers": {"gs1:21": serial}})).await?["id"]
             .clone();
         let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"});
-        ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+        ensure!(api.post("/redirections", link).await?.status.is_success());
         thngs.push(thng);
     }
     let body = json!({"source": {"list": {"thngs": thngs}}, "format": "zpl", "waitForEdges": "none"});
@@ -173,7 +173,7 @@ async fn what_cannot_be_printed_again_is_refused(engine: Engine) -> Result<()> {
     let open = order(&api, body).await?;
     let all = json!({"from": 1, "to": 3});
     let ask = async |path: &str, body: &Value| -> Result<Answer> {
-        api.call(Method::POST, &format!("{path}/reprint"), Some(body.clone())).await
+        api.post(&format!("{path}/reprint"), body.clone()).await
     };
     ask(&open, &all).await?.problem(409, 40901);
     let made = ended(&api, &open).await?;
@@ -227,7 +227,7 @@ async fn two_files_of_one_name_are_refused_before_anything_is_drawn(engine: Engi
     let body = |naming: &str, source: Value| json!({"source": source, "format": "png", "naming": naming});
     let list = json!({"list": {"shortIds": [one, two, one]}});
     let refused = body("{shortId}", list.clone());
-    let faults = api.call(Method::POST, "/jobs/qr", Some(refused)).await?.problem(400, 40001);
+    let faults = api.post("/jobs/qr", refused).await?.problem(400, 40001);
     ensure!(faults.len() == 1 && faults[0].contains("the codes 1 and 3"), "{faults:?}");
     ensure!(finished(&api, body("{shortId}_{index}", list)).await?["status"] == "complete");
     // Of a file they are found before the first chunk.

@@ -215,7 +215,7 @@ async fn a_short_id_that_was_given_out_is_passed_over(engine: Engine) -> Result<
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].clone();
     let short_id = ShortId::generate(TAKEN).to_string();
     let link = json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
-    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    ensure!(api.post("/redirections", link).await?.status.is_success());
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
     // Whichever random bits of the step become the short id.
     for nth in 1..=6 {
