@@ -31,3 +31,4 @@ pub mod time;
 pub mod user_agent;
 pub mod wire;
 pub mod withheld;
+pub mod words;

@@ -16,45 +16,20 @@ use crate::{
     time::UnixMillis,
 };
 
-/// What kind of resource a redirection belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ResourceType {
-    /// A Thng.
-    Thng,
-    /// A product.
-    Product,
-    /// A collection.
-    Collection,
-    /// A place.
-    Place,
-}
-
-impl ResourceType {
-    /// The type as it is written in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Thng => "thng",
-            Self::Product => "product",
-            Self::Collection => "collection",
-            Self::Place => "place",
-        }
-    }
-}
-
-impl std::str::FromStr for ResourceType {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "thng" => Ok(Self::Thng),
-            "product" => Ok(Self::Product),
-            "collection" => Ok(Self::Collection),
-            "place" => Ok(Self::Place),
-            _ => Err(()),
-        }
-    }
+crate::words! {
+    /// What kind of resource a redirection belongs to.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ResourceType {
+        /// A Thng.
+        Thng = "thng",
+        /// A product.
+        Product = "product",
+        /// A collection.
+        Collection = "collection",
+        /// A place.
+        Place = "place",
+    } else ()
 }
 
 /// The key by which an edge finds a redirection: host and folded short id.

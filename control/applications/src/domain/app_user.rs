@@ -19,38 +19,17 @@ use super::{
     user_registration::UserRegistration,
 };
 
-/// How far a user has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UserStatus {
-    /// Named, and not yet activated by the code.
-    Inactive,
-    /// May log in.
-    Active,
-    /// Has a key and no name.
-    Anonymous,
-}
-
-impl UserStatus {
-    /// The status as stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Inactive => "inactive",
-            Self::Active => "active",
-            Self::Anonymous => "anonymous",
-        }
-    }
-}
-
-impl std::str::FromStr for UserStatus {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Inactive, Self::Active, Self::Anonymous]
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or(())
-    }
+shared::words! {
+    /// How far a user has come.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum UserStatus {
+        /// Named, and not yet activated by the code.
+        Inactive = "inactive",
+        /// May log in.
+        Active = "active",
+        /// Has a key and no name.
+        Anonymous = "anonymous",
+    } else ()
 }
 
 /// The members of a user that are not queried; stored as one document.

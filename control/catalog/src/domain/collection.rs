@@ -79,25 +79,18 @@ impl CollectionChange {
     }
 }
 
-/// What a collection holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberKind {
-    /// Thngs.
-    Thngs,
-    /// Other collections.
-    Collections,
+shared::words! {
+    /// What a collection holds.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MemberKind {
+        /// Thngs.
+        Thngs = "thngs",
+        /// Other collections.
+        Collections = "collections",
+    }
 }
 
 impl MemberKind {
-    /// Its name in requests.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Thngs => "thngs",
-            Self::Collections => "collections",
-        }
-    }
-
     /// What one is called.
     #[must_use]
     pub const fn one(self) -> &'static str {

@@ -20,25 +20,18 @@ use super::{
     subscription_filter::{SubscriptionFilter, SubscriptionFilterChange},
 };
 
-/// Whether a reaction does something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Yes.
-    Active,
-    /// No, and nothing is kept for it.
-    Disabled,
+shared::words! {
+    /// Whether a reaction does something.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Status {
+        /// Yes.
+        Active = "active",
+        /// No, and nothing is kept for it.
+        Disabled = "disabled",
+    }
 }
 
 impl Status {
-    /// Its name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-        }
-    }
-
     /// Parses its name in JSON.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

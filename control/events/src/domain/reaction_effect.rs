@@ -66,29 +66,21 @@ pub enum Target {
     Product(String),
 }
 
-/// What an event is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Subject {
-    /// Its Thng, or its product where it has no Thng.
-    Either,
-    /// Its Thng.
-    Thng,
-    /// Its product.
-    Product,
+shared::words! {
+    /// What an event is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Subject {
+        /// Its Thng, or its product where it has no Thng.
+        Either = "either",
+        /// Its Thng.
+        Thng = "thng",
+        /// Its product.
+        Product = "product",
+    }
 }
 
 impl Subject {
-    /// Its name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Either => "either",
-            Self::Thng => "thng",
-            Self::Product => "product",
-        }
-    }
-
     fn parse(text: &str) -> Option<Self> {
         [Self::Either, Self::Thng, Self::Product].into_iter().find(|subject| subject.as_str() == text)
     }

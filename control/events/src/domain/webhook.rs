@@ -30,28 +30,20 @@ pub const OVERLAP_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Longest time for that.
 pub const MAX_OVERLAP_MS: i64 = 30 * OVERLAP_MS;
 
-/// Whether a webhook is sent to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Yes.
-    Active,
-    /// No, and nothing is kept for it.
-    Disabled,
-    /// Paused until it is activated: it failed for a day, answered 410, or was paused by request. Events are kept.
-    Paused,
+shared::words! {
+    /// Whether a webhook is sent to.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Status {
+        /// Yes.
+        Active = "active",
+        /// No, and nothing is kept for it.
+        Disabled = "disabled",
+        /// Paused until it is activated: it failed for a day, answered 410, or was paused by request. Events are kept.
+        Paused = "paused",
+    }
 }
 
 impl Status {
-    /// Its name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-            Self::Paused => "paused",
-        }
-    }
-
     /// Parses its name in JSON.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

@@ -1,7 +1,5 @@
 //! Changes of many links and their undoing: how far they are, and what became of them.
 
-use std::str::FromStr;
-
 use kernel::domain::{
     access::{Actor, ActorKind},
     common::Stamp,
@@ -29,41 +27,26 @@ pub const MAX_LISTED: u64 = 10_000;
 #[error("no state or type of a change of links")]
 pub struct Unknown;
 
-/// How a change stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// A second operator must approve it.
-    AwaitingApproval,
-    /// Nobody has begun.
-    Waiting,
-    /// Links are changed.
-    Running,
-    /// All links were looked at.
-    Complete,
-    /// It cannot be carried out; what was changed stays.
-    Failed,
-    /// Somebody stopped it; what was changed stays.
-    Cancelled,
+shared::words! {
+    /// How a change stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Status {
+        /// A second operator must approve it.
+        AwaitingApproval = "awaitingApproval",
+        /// Nobody has begun.
+        Waiting = "waiting",
+        /// Links are changed.
+        Running = "running",
+        /// All links were looked at.
+        Complete = "complete",
+        /// It cannot be carried out; what was changed stays.
+        Failed = "failed",
+        /// Somebody stopped it; what was changed stays.
+        Cancelled = "cancelled",
+    } else Unknown
 }
 
 impl Status {
-    /// Every one.
-    pub const ALL: [Self; 6] =
-        [Self::AwaitingApproval, Self::Waiting, Self::Running, Self::Complete, Self::Failed, Self::Cancelled];
-
-    /// Its name, as it is stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AwaitingApproval => "awaitingApproval",
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// Whether nothing comes after it.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
@@ -74,40 +57,15 @@ impl Status {
     }
 }
 
-impl FromStr for Status {
-    type Err = Unknown;
-
-    fn from_str(text: &str) -> Result<Self, Unknown> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(Unknown)
-    }
-}
-
-/// What a job does with links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// It changes them.
-    Change,
-    /// It gives them back what a change replaced.
-    Undo,
-}
-
-impl Kind {
-    /// Its name, as it is stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Change => "change",
-            Self::Undo => "undo",
-        }
-    }
-}
-
-impl FromStr for Kind {
-    type Err = Unknown;
-
-    fn from_str(text: &str) -> Result<Self, Unknown> {
-        [Self::Change, Self::Undo].into_iter().find(|kind| kind.as_str() == text).ok_or(Unknown)
-    }
+shared::words! {
+    /// What a job does with links.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Kind {
+        /// It changes them.
+        Change = "change",
+        /// It gives them back what a change replaced.
+        Undo = "undo",
+    } else Unknown
 }
 
 /// The operator who asked for a change, and by which request.

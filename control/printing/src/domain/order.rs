@@ -1,7 +1,5 @@
 //! Print orders: how far they are, and what became of them.
 
-use std::str::FromStr;
-
 use kernel::domain::{common::Stamp, page::Position};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,51 +10,28 @@ use shared::{
 
 use super::{input::Input, order_draft::WaitForEdges, reprint::Reprint, serials::Serials};
 
-/// How an order stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// Nobody has begun.
-    Waiting,
-    /// Its codes are collected, or made.
-    Making,
-    /// Its codes are drawn.
-    Rendering,
-    /// Edges are waited for, and the files are written.
-    Publishing,
-    /// The files are there.
-    Complete,
-    /// It cannot be carried out; what was made stays.
-    Failed,
-    /// Somebody stopped it; what was made stays.
-    Cancelled,
+shared::words! {
+    /// How an order stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Status {
+        /// Nobody has begun.
+        Waiting = "waiting",
+        /// Its codes are collected, or made.
+        Making = "making",
+        /// Its codes are drawn.
+        Rendering = "rendering",
+        /// Edges are waited for, and the files are written.
+        Publishing = "publishing",
+        /// The files are there.
+        Complete = "complete",
+        /// It cannot be carried out; what was made stays.
+        Failed = "failed",
+        /// Somebody stopped it; what was made stays.
+        Cancelled = "cancelled",
+    } else UnknownStatus
 }
 
 impl Status {
-    /// Every one.
-    pub const ALL: [Self; 7] = [
-        Self::Waiting,
-        Self::Making,
-        Self::Rendering,
-        Self::Publishing,
-        Self::Complete,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    /// Its name, as it is stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Making => "making",
-            Self::Rendering => "rendering",
-            Self::Publishing => "publishing",
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// Whether nothing comes after it.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
@@ -64,14 +39,6 @@ impl Status {
             Self::Waiting | Self::Making | Self::Rendering | Self::Publishing => false,
             Self::Complete | Self::Failed | Self::Cancelled => true,
         }
-    }
-}
-
-impl FromStr for Status {
-    type Err = UnknownStatus;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStatus> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(UnknownStatus)
     }
 }
 

@@ -31,36 +31,17 @@ const FIXED_AMOUNT: &str = "FIXED_AMOUNT";
 /// Short ids that are the ids of their Thngs.
 const THNG_ID: &str = "THNG_ID";
 
-/// How far a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskStatus {
-    /// It waits, or is carried out.
-    Executing,
-    /// Everything was created.
-    Completed,
-    /// It was given up; what was created until then stays.
-    Failed,
-}
-
-impl TaskStatus {
-    /// The status as it is stored and returned.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Executing => "EXECUTING",
-            Self::Completed => "COMPLETED",
-            Self::Failed => "FAILED",
-        }
-    }
-}
-
-impl std::str::FromStr for TaskStatus {
-    type Err = InvalidStatus;
-
-    fn from_str(text: &str) -> Result<Self, InvalidStatus> {
-        let all = [Self::Executing, Self::Completed, Self::Failed];
-        all.into_iter().find(|status| status.as_str() == text).ok_or(InvalidStatus)
-    }
+shared::words! {
+    /// How far a task is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TaskStatus {
+        /// It waits, or is carried out.
+        Executing = "EXECUTING",
+        /// Everything was created.
+        Completed = "COMPLETED",
+        /// It was given up; what was created until then stays.
+        Failed = "FAILED",
+    } else InvalidStatus
 }
 
 /// A text that is no status of a task.

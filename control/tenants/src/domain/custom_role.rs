@@ -17,24 +17,15 @@ use super::{
 /// Subjects of the vendor that Waymark does not have: permissions for them are kept and allow nothing.
 const FOREIGN: [&str; 5] = ["purchaseOrders", "shipmentNotices", "adiOrders", "containers", "reactor"];
 
-/// Whom a role is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RoleKind {
-    /// Operators.
-    #[default]
-    Operator,
-    /// Users of applications.
-    User,
-}
-
-impl RoleKind {
-    /// The kind as it is stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::User => "userInApp",
-        }
+shared::words! {
+    /// Whom a role is for.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum RoleKind {
+        /// Operators.
+        #[default]
+        Operator = "operator",
+        /// Users of applications.
+        User = "userInApp",
     }
 }
 

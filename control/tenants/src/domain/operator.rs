@@ -26,32 +26,15 @@ const MAX_ROLES: usize = 20;
 /// What a condition says before the id of a project.
 const OF_PROJECT: &str = "project=";
 
-/// Who an operator is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OperatorKind {
-    /// Somebody with a mail address.
-    Person,
-    /// A program, with a name.
-    Machine,
-}
-
-impl OperatorKind {
-    /// The kind as it is stored.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Person => "person",
-            Self::Machine => "machine",
-        }
-    }
-}
-
-impl std::str::FromStr for OperatorKind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Person, Self::Machine].into_iter().find(|kind| kind.as_str() == text).ok_or(())
-    }
+shared::words! {
+    /// Who an operator is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum OperatorKind {
+        /// Somebody with a mail address.
+        Person = "person",
+        /// A program, with a name.
+        Machine = "machine",
+    } else ()
 }
 
 /// An invitation that was not accepted yet.

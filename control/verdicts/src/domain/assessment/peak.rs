@@ -217,8 +217,8 @@ mod tests {
     use super::*;
 
     fn verdicts() -> impl Strategy<Value = Verdict> {
-        let risk = || prop::sample::select(Risk::ALL);
-        (prop::sample::select(Authenticity::ALL), risk(), risk()).prop_map(
+        let risk = || prop::sample::select(Risk::ALL.to_vec());
+        (prop::sample::select(Authenticity::ALL.to_vec()), risk(), risk()).prop_map(
             |(authentication, counterfeit, gray_market)| Verdict { authentication, counterfeit, gray_market },
         )
     }
@@ -249,7 +249,7 @@ mod tests {
 
         #[test]
         fn scans_without_a_country_keep_the_gray_market_of_any_value(
-            gray_market in prop::sample::select(Risk::ALL),
+            gray_market in prop::sample::select(Risk::ALL.to_vec()),
             first in verdicts(),
             later in prop::collection::vec(judgements(), 1..12),
         ) {
