@@ -28,15 +28,7 @@ shared::words! {
         Active = "active",
         /// No, and nothing is kept for it.
         Disabled = "disabled",
-    }
-}
-
-impl Status {
-    /// Parses its name in JSON.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Active, Self::Disabled].into_iter().find(|status| status.as_str() == text)
-    }
+    } else ()
 }
 
 /// The members of a reaction beside its name; stored as one document.
@@ -139,11 +131,7 @@ impl ReactionChange {
             }
         };
         let status = members.text("status").and_then(|text| {
-            let status = Status::parse(text);
-            if status.is_none() {
-                members.fault("status must be active or disabled.");
-            }
-            status
+            text.parse::<Status>().map_err(|()| members.fault("status must be active or disabled.")).ok()
         });
         members.finish(Some(Self { name, common, subscription, effect, status }))
     }

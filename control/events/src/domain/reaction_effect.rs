@@ -77,13 +77,7 @@ shared::words! {
         Thng = "thng",
         /// Its product.
         Product = "product",
-    }
-}
-
-impl Subject {
-    fn parse(text: &str) -> Option<Self> {
-        [Self::Either, Self::Thng, Self::Product].into_iter().find(|subject| subject.as_str() == text)
-    }
+    } else ()
 }
 
 /// An effect resolved for one event; stored until it is carried out.
@@ -312,7 +306,7 @@ fn target(members: &mut Members<'_>) -> Option<Target> {
         return None;
     }
     if members.raw("of").is_some() {
-        let found = Subject::parse(members.text("of")?);
+        let found = members.text("of")?.parse::<Subject>().ok();
         if found.is_none() {
             members.fault("effect.of must be either, thng or product.");
         }

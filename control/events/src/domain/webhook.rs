@@ -40,15 +40,7 @@ shared::words! {
         Disabled = "disabled",
         /// Paused until it is activated: it failed for a day, answered 410, or was paused by request. Events are kept.
         Paused = "paused",
-    }
-}
-
-impl Status {
-    /// Parses its name in JSON.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Active, Self::Disabled, Self::Paused].into_iter().find(|status| status.as_str() == text)
-    }
+    } else ()
 }
 
 /// One secret: its value is derived from the webhook and this number.
@@ -147,12 +139,10 @@ impl WebhookChange {
         };
         let subscription = SubscriptionFilterChange::of(&mut members, Types::of_webhook);
         let ordered = members.boolean("ordered");
-        let status = members.text("status").and_then(|text| match Status::parse(text) {
-            Some(status) => Some(status),
-            None => {
-                members.fault("status must be active, paused or disabled.");
-                None
-            }
+        let status = members.text("status").and_then(|text| {
+            text.parse::<Status>()
+                .map_err(|()| members.fault("status must be active, paused or disabled."))
+                .ok()
         });
         members.finish(Some(Self { name, common, url, subscription, ordered, status }))
     }
