@@ -8,7 +8,7 @@ use tests::db::Engine;
 use super::{
     Api,
     batches::{finished, populate},
-    links::product,
+    links::with_product,
 };
 
 crate::on_both_engines!(
@@ -60,8 +60,7 @@ fn said(document: &Value) -> Value {
 }
 
 async fn members_come_back_and_stay_until_they_are_removed(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let path = make(&api, &product, &all()).await?;
     let found = api.get(&path).await?;
     ensure!(said(&found.json()) == all(), "{found:?}");
@@ -115,8 +114,7 @@ async fn members_come_back_and_stay_until_they_are_removed(engine: Engine) -> Re
 }
 
 async fn lists_are_filtered_by_them(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     for more in [
         json!({"shortId": "ALWAYS"}),
         json!({"shortId": "PAUSED", "status": "paused"}),
@@ -176,8 +174,7 @@ async fn links_that_are_changed_together_do_not_lead_to_each_other(engine: Engin
 }
 
 async fn a_list_of_links_follows_a_chain_of_ended_pages(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     // Each leads to two others: the deepest of a tree to none.
     for at in (1..8_u32).rev() {
         let to = |at: u32| if at < 8 { format!("https://tn.gg/N{at}") } else { TARGET.to_owned() };
@@ -197,8 +194,7 @@ async fn a_list_of_links_follows_a_chain_of_ended_pages(engine: Engine) -> Resul
 }
 
 async fn every_bad_value_is_refused_and_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let path = make(&api, &product, &json!({"validFrom": 500, "validUntil": 900})).await?;
     let before = api.fingerprint().await?;
     for (more, fault) in [
@@ -235,8 +231,7 @@ async fn every_bad_value_is_refused_and_changes_nothing(engine: Engine) -> Resul
 }
 
 async fn an_ended_page_is_checked_as_a_target_is(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let a = make(&api, &product, &json!({"shortId": "AAA"})).await?;
     make(&api, &product, &json!({"shortId": "BBB", "defaultRedirectUrl": "https://tn.gg/AAA"})).await?;
     let before = api.fingerprint().await?;
@@ -264,8 +259,7 @@ async fn an_ended_page_is_checked_as_a_target_is(engine: Engine) -> Result<()> {
 }
 
 async fn several_are_changed_together_or_not_at_all(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     make(&api, &product, &json!({"shortId": "AAA", "validFrom": 100})).await?;
     make(&api, &product, &json!({"shortId": "BBB", "validFrom": 300})).await?;
     let path = "/redirections?ids=AAA,BBB";
@@ -288,8 +282,7 @@ async fn edges_get_what_is_stored(engine: Engine) -> Result<()> {
     use redirects::store::{log, redirections};
     use shared::{redirect::RedirectKey, wire::stream::Change};
 
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
     make(&api, &thng, &all_with("shortId", "WITH")).await?;
     make(&api, &product, &json!({"shortId": "WITHOUT"})).await?;
@@ -327,8 +320,7 @@ fn all_with(name: &str, value: &str) -> Value {
 }
 
 async fn what_is_not_known_is_named(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let path = make(&api, &product, &json!({})).await?;
     let more = json!({"expiresAt": 5, "validUntil": 7});
     let answer = api.put(&path, body(None, &more)).await?;

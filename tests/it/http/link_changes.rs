@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 use tokio_util::sync::CancellationToken;
 
-use super::{Api, links::product};
+use super::{Api, links::with_product};
 
 crate::on_both_engines!(
     a_dry_run_counts_and_shows_and_changes_nothing,
@@ -118,8 +118,7 @@ fn counts(change: &Value) -> [u64; 4] {
 }
 
 async fn a_dry_run_counts_and_shows_and_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 12, &json!({"tags": ["summer"]})).await?;
     links(&api, &product, "B", 3, &json!({"tags": ["winter"]})).await?;
     let before = api.fingerprint().await?;
@@ -157,8 +156,7 @@ async fn a_dry_run_counts_and_shows_and_changes_nothing(engine: Engine) -> Resul
 }
 
 async fn every_member_is_changed_as_by_a_put(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let said = json!({"title": "Old", "tags": ["a", "b"], "notes": "n", "customFields": {"k": 1}, "forwardQuery": true,
         "statusCode": 301, "validFrom": 5, "status": "paused", "endedUrl": "https://example.com/ended"});
     links(&api, &product, "A", 2, &said).await?;
@@ -206,8 +204,7 @@ async fn every_member_is_changed_as_by_a_put(engine: Engine) -> Result<()> {
 }
 
 async fn each_link_has_its_entries_of_audit_and_events(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     let answer =
         api.post("/jobs/redirections", json!({"product": product, "patch": {"title": "New"}})).await?;
@@ -234,8 +231,7 @@ async fn each_link_has_its_entries_of_audit_and_events(engine: Engine) -> Result
 }
 
 async fn links_that_cannot_be_changed_are_listed_and_the_others_are_changed(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     links(&api, &product, "LATE", 2, &json!({"validFrom": 1_000_000})).await?;
     links(&api, &product, "FULL", 1, &json!({"tags": (0..100).map(|n| n.to_string()).collect::<Vec<_>>()}))
@@ -267,8 +263,7 @@ async fn links_that_cannot_be_changed_are_listed_and_the_others_are_changed(engi
 }
 
 async fn a_filter_that_the_change_itself_ends_finds_every_link(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 250, &json!({"tags": ["old"]})).await?;
     let (path, change) =
         ask(&api, json!({"filter": "tags=old", "patch": {"tags": {"remove": ["old"]}}})).await?;
@@ -288,8 +283,7 @@ async fn a_filter_that_the_change_itself_ends_finds_every_link(engine: Engine) -
 }
 
 async fn links_that_come_later_are_left_out(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     let (path, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     api.made.clock.advance(1_000);

@@ -23,6 +23,13 @@ pub(super) async fn product(api: &Api) -> Result<String> {
     Ok(made["id"].as_str().context("id")?.to_owned())
 }
 
+/// An API, and the id of a product in it.
+pub(super) async fn with_product(engine: Engine) -> Result<(Api, String)> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    Ok((api, product))
+}
+
 /// Makes links by an array; gives their short ids.
 async fn make(api: &Api, key: &str, links: Value) -> Result<Vec<String>> {
     let answer = api.call_as(key, Method::POST, "/redirections", Some(links)).await?;
@@ -53,8 +60,7 @@ fn has(document: &Value, said: &Value) -> bool {
 }
 
 async fn members_come_back_as_they_were_sent(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let id = make(&api, &api.key, json!([link(&product, &said())])).await?.remove(0);
     let found = api.get(&format!("/redirections/{id}")).await?.json();
     ensure!(has(&found, &said()), "{found}");
@@ -94,8 +100,7 @@ async fn members_come_back_as_they_were_sent(engine: Engine) -> Result<()> {
 }
 
 async fn an_array_and_the_first_generation_take_them(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let path = format!("/products/{product}/redirector");
     let made = api.create(&path, link(&product, &said())).await?;
     ensure!(has(&made, &said()), "{made}");
@@ -115,8 +120,7 @@ async fn an_array_and_the_first_generation_take_them(engine: Engine) -> Result<(
 }
 
 async fn a_change_that_says_nothing_of_them_keeps_them(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let id = make(&api, &api.key, json!([link(&product, &said())])).await?.remove(0);
     let path = format!("/redirections/{id}");
     for body in [
@@ -228,8 +232,7 @@ async fn wrong_parameters_are_refused(engine: Engine) -> Result<()> {
 }
 
 async fn the_audit_trail_and_events_have_them(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let id = make(&api, &api.key, json!([link(&product, &said())])).await?.remove(0);
     let body = json!({"defaultRedirectUrl": "https://example.com/", "title": "Other"});
     api.put(&format!("/redirections/{id}"), body).await?;

@@ -71,6 +71,12 @@ async fn product(api: &Api) -> Result<String> {
     Ok(api.create("/products", body).await?["id"].as_str().context("id")?.to_owned())
 }
 
+async fn with_product(engine: Engine) -> Result<(Api, String)> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    Ok((api, product))
+}
+
 fn serials(product: &str, count: u64, more: Value) -> Value {
     let mut serials = json!({"product": product, "count": count, "form": "numbered",
         "defaultRedirectUrl": "https://example.com/{shortId}"});
@@ -99,8 +105,7 @@ fn column<'a>(lines: &'a [Value], name: &str) -> Vec<&'a str> {
 }
 
 async fn serials_are_made_in_order_and_printed(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let source = serials(&product, 60, json!({"prefix": "A", "digits": 4, "tags": ["week 12"]}));
     let body = json!({"name": "Labels", "source": source, "format": "png", "naming": "{serial}_{shortId}",
         "layout": {"size": "roll-100x50"}, "hri": {"text": "gs1"}});
@@ -151,8 +156,7 @@ async fn serials_are_made_in_order_and_printed(engine: Engine) -> Result<()> {
 }
 
 async fn random_serials_are_told_apart_and_say_their_bits(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let source = serials(&product, 40, json!({"form": "random", "prefix": "R-"}));
     let order = finished(&api, json!({"source": source, "format": "zpl"})).await?;
     ensure!(order["status"] == "complete", "{order}");
@@ -165,8 +169,7 @@ async fn random_serials_are_told_apart_and_say_their_bits(engine: Engine) -> Res
 }
 
 async fn the_same_codes_give_the_same_bytes(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let drawing =
         json!({"format": "pdf-sheets", "layout": {"size": "a4-63.5x38.1"}, "hri": {"text": "serial"}});
     let with = |source: Value| {

@@ -6,7 +6,7 @@ use link_changes::{domain::change::APPROVAL_MS, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, all, ask, counts, finished, links, product, work_all, worked};
+use super::{Api, all, ask, counts, finished, links, with_product, work_all, worked};
 use crate::http::operators::{accesses, machine, project};
 
 crate::on_both_engines!(
@@ -27,8 +27,7 @@ async fn set_approval(api: &Api, waits: bool) -> Result<()> {
 }
 
 async fn operators_of_a_project_change_its_links_only(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let (own, other) = (project(&api).await?, project(&api).await?);
     links(&api, &product, "OWN", 3, &json!({"scopes": {"users": [], "projects": [own]}})).await?;
     links(&api, &product, "OTHER", 2, &json!({"scopes": {"users": [], "projects": [other]}})).await?;
@@ -87,8 +86,7 @@ async fn operators_of_a_project_change_its_links_only(engine: Engine) -> Result<
 }
 
 async fn who_is_confined_later_does_not_see_what_it_did_before(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let (own, other) = (project(&api).await?, project(&api).await?);
     links(&api, &product, "OWN", 2, &json!({"scopes": {"users": [], "projects": [own]}})).await?;
     links(&api, &product, "FREE", 2, &json!({})).await?;
@@ -118,8 +116,7 @@ async fn who_is_confined_later_does_not_see_what_it_did_before(engine: Engine) -
 }
 
 async fn a_change_waits_for_a_second_operator(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     set_approval(&api, true).await?;
     let (_, editor) = machine(&api, "editor", json!({})).await?;
@@ -162,8 +159,7 @@ async fn a_change_waits_for_a_second_operator(engine: Engine) -> Result<()> {
 }
 
 async fn what_is_approved_is_what_was_asked_for(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     set_approval(&api, true).await?;
     let (_, editor) = machine(&api, "editor", json!({})).await?;
@@ -193,8 +189,7 @@ async fn what_is_approved_is_what_was_asked_for(engine: Engine) -> Result<()> {
 }
 
 async fn what_nobody_approves_is_cancelled_after_thirty_days(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     let state = &api.made.app.link_changes;
     set_approval(&api, true).await?;
@@ -218,8 +213,7 @@ async fn what_nobody_approves_is_cancelled_after_thirty_days(engine: Engine) -> 
 }
 
 async fn another_account_sees_and_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({"title": "Old"})).await?;
     let (path, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     let others = async |method: Method, path: &str, body: Option<Value>| {

@@ -13,7 +13,7 @@ use link_changes::{
 use serde_json::json;
 use tests::db::Engine;
 
-use super::{Api, all, ask, counts, finished, links, product, work_all, worked};
+use super::{Api, all, ask, counts, finished, links, with_product, work_all, worked};
 use crate::store::schema::run;
 
 crate::on_both_engines!(
@@ -73,8 +73,7 @@ async fn every_fault_is_named_at_once(engine: Engine) -> Result<()> {
 }
 
 async fn another_count_than_the_expected_one_is_refused(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 4, &json!({})).await?;
     let before = api.fingerprint().await?;
     for dry_run in [true, false] {
@@ -92,8 +91,7 @@ async fn another_count_than_the_expected_one_is_refused(engine: Engine) -> Resul
 }
 
 async fn changes_under_way_are_bounded(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 1, &json!({})).await?;
     let body = json!({"product": product, "patch": {"title": "New"}});
     let (first, _) = ask(&api, body.clone()).await?;
@@ -107,8 +105,7 @@ async fn changes_under_way_are_bounded(engine: Engine) -> Result<()> {
 }
 
 async fn former_values_of_an_account_are_bounded(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     let change = finished(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     let many = MAX_KEPT - 1;
@@ -134,8 +131,7 @@ async fn former_values_of_an_account_are_bounded(engine: Engine) -> Result<()> {
 }
 
 async fn targets_that_the_account_does_not_allow_are_refused(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     let uri = format!("/accounts/{}", api.made.account);
     let hosts = json!({"targetHosts": ["example.com"]});
@@ -151,8 +147,7 @@ async fn targets_that_the_account_does_not_allow_are_refused(engine: Engine) -> 
 }
 
 async fn a_worker_that_lost_its_lease_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     let (path, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     let state = &api.made.app.link_changes;
@@ -170,8 +165,7 @@ async fn a_worker_that_lost_its_lease_changes_nothing(engine: Engine) -> Result<
 }
 
 async fn a_change_whose_links_are_not_found_in_time_goes_on_in_parts(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     for (prefix, title) in [("A", "Old"), ("B", "Other"), ("C", "Old")] {
         links(&api, &product, prefix, 30, &json!({"title": title})).await?;
         api.made.clock.advance(1_000);
@@ -201,8 +195,7 @@ async fn a_change_whose_links_are_not_found_in_time_goes_on_in_parts(engine: Eng
 }
 
 async fn a_link_that_is_changed_between_reading_and_writing_is_looked_at_again(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 40, &json!({"tags": ["old"]})).await?;
     let (path, _) = ask(&api, json!({"filter": "tags=old", "patch": {"title": "New"}})).await?;
     // Others write while the worker goes on: a link without the tag any more is not changed, whoever comes first.

@@ -11,7 +11,8 @@ use link_changes::{
 use serde_json::{Value, json};
 use tests::db::{Engine, TestApp};
 
-use super::{Api, all, ask, counts, finished, links, product, step, work_all, worked};
+use super::{Api, all, ask, counts, finished, links, step, with_product, work_all, worked};
+use crate::http::links::product;
 use crate::store::schema::run;
 
 crate::on_both_engines!(
@@ -89,8 +90,7 @@ async fn an_undo_gives_every_byte_back(engine: Engine) -> Result<()> {
 }
 
 async fn links_that_were_changed_since_are_left_alone_and_listed(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 5, &json!({"title": "Old"})).await?;
     let before = all(&api).await?;
     let change = finished(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
@@ -117,8 +117,7 @@ async fn links_that_were_changed_since_are_left_alone_and_listed(engine: Engine)
 }
 
 async fn a_strict_undo_is_all_or_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     let before = all(&api).await?;
     let strict = json!({"strict": true});
@@ -180,8 +179,7 @@ async fn an_undo_that_was_cancelled_is_continued_by_another(engine: Engine) -> R
 }
 
 async fn changes_are_undone_one_behind_the_other(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     let mut states = vec![all(&api).await?];
     let mut changes = Vec::new();

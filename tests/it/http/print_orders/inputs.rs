@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, column, ended, file, finished, manifest, order, product, serials};
+use super::{Api, column, ended, file, finished, manifest, order, serials, with_product};
 use crate::http::{jobs, operators::machine};
 
 crate::on_both_engines!(
@@ -30,8 +30,7 @@ fn path_of(order: &Value) -> String {
 }
 
 async fn lines_name_codes_by_short_id_or_serial(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let source = serials(&product, 3, json!({"prefix": "A"}));
     let made = finished(&api, json!({"source": source, "format": "zpl"})).await?;
     let lines = manifest(&api, &path_of(&made)).await?;
@@ -74,8 +73,7 @@ async fn lines_name_codes_by_short_id_or_serial(engine: Engine) -> Result<()> {
 }
 
 async fn a_large_file_is_read_in_many_steps(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let made = finished(&api, json!({"source": serials(&product, 7, json!({})), "format": "zpl"})).await?;
     let lines = manifest(&api, &path_of(&made)).await?;
     let ids = column(&lines, "shortId");
@@ -101,8 +99,7 @@ async fn a_large_file_is_read_in_many_steps(engine: Engine) -> Result<()> {
 }
 
 async fn every_bad_line_is_named_and_nothing_is_made(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     finished(&api, json!({"source": serials(&product, 2, json!({"prefix": "A"})), "format": "zpl"})).await?;
     let links = api.get(&format!("/redirections?filter=product={product}")).await?.json();
     let good = links[0]["shortId"].as_str().context("shortId")?;
@@ -203,8 +200,7 @@ async fn a_file_that_cannot_be_read_is_refused(engine: Engine) -> Result<()> {
 }
 
 async fn a_file_that_is_deleted_is_read_before(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     finished(&api, json!({"source": serials(&product, 1, json!({"prefix": "A"})), "format": "zpl"})).await?;
     let location = jobs::file(&api, b"serial\nA1\n").await?;
     let path = order(&api, of_file(&location, "CSV", json!({}))).await?;

@@ -6,7 +6,7 @@ use printing::{domain::order::Stage, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, ended, ends::blobs, finished, order, product, serials, steps, work_all};
+use super::{Api, ended, ends::blobs, finished, order, serials, steps, with_product, work_all};
 use crate::http::operators::machine;
 
 crate::on_both_engines!(
@@ -28,8 +28,7 @@ async fn rows(api: &Api) -> Result<Vec<usize>> {
 }
 
 async fn a_quota_refuses_an_order_before_anything_is_made(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let quotas = format!("/platform/accounts/{}/quotas", api.made.account);
     for (quota, name) in
         [(json!({"things": 9, "links": 100}), "things"), (json!({"things": 100, "links": 9}), "links")]
@@ -59,8 +58,7 @@ async fn a_quota_refuses_an_order_before_anything_is_made(engine: Engine) -> Res
 }
 
 async fn printers_order_what_is_there_and_make_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let made = finished(&api, json!({"source": serials(&product, 3, json!({})), "format": "zpl"})).await?;
     let made = format!("/jobs/qr/{}", made["id"].as_str().context("id")?);
     let (_, printer) = machine(&api, "printer", json!({})).await?;
@@ -95,8 +93,7 @@ async fn printers_order_what_is_there_and_make_nothing(engine: Engine) -> Result
 }
 
 async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let made = finished(&api, json!({"source": serials(&product, 2, json!({})), "format": "zpl"})).await?;
     let path = format!("/jobs/qr/{}", made["id"].as_str().context("id")?);
     let theirs = async |method: Method, path: &str, body: Option<Value>| {
@@ -168,8 +165,7 @@ async fn every_fault_of_an_order_is_named(engine: Engine) -> Result<()> {
 }
 
 async fn serials_that_items_have_are_refused(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let thng = json!({"name": "t", "product": product, "identifiers": {"gs1:21": "1200"}});
     api.create("/thngs", thng).await?;
     let body = |start: u64, count: u64| json!({"source": serials(&product, count, json!({"start": start})), "format": "zpl", "waitForEdges": "none"});
@@ -187,8 +183,7 @@ async fn serials_that_items_have_are_refused(engine: Engine) -> Result<()> {
 }
 
 async fn what_cannot_be_drawn_is_refused_before_anything_is_made(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     finished(&api, json!({"source": serials(&product, 1, json!({})), "format": "zpl"})).await?;
     let links = api.get(&format!("/redirections?filter=product={product}")).await?.json();
     let before = rows(&api).await?;
@@ -208,8 +203,7 @@ async fn what_cannot_be_drawn_is_refused_before_anything_is_made(engine: Engine)
 }
 
 async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
     // Sets the limit; gives what is used.
     let set = async |limit: u64| -> Result<u64> {
@@ -247,8 +241,7 @@ async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()>
 }
 
 async fn chunks_count_for_it_while_they_are_drawn(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
     let set = async |limit: u64| -> Result<u64> {
         let path = format!("/platform/accounts/{}/quotas", api.made.account);

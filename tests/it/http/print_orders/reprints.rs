@@ -9,7 +9,7 @@ use printing::{domain::order::Stage, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, column, ended, file, finished, manifest, order, product, serials, steps};
+use super::{Api, column, ended, file, finished, manifest, order, serials, steps, with_product};
 use crate::http::{Answer, operators::machine};
 
 crate::on_both_engines!(
@@ -37,8 +37,7 @@ async fn reprint(api: &Api, path: &str, body: Value) -> Result<String> {
 }
 
 async fn codes_are_printed_again_and_nothing_is_made(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 30, json!({"prefix": "-A"})), "format": "zpl",
         "layout": {"size": "roll-100x50"}, "hri": {"text": "serial"}});
     let made = finished(&api, body).await?;
@@ -110,8 +109,7 @@ async fn any_serial_is_printed_again(engine: Engine) -> Result<()> {
 }
 
 async fn sheets_keep_their_places(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 50, json!({})), "format": "pdf-sheets",
         "layout": {"size": "a4-63.5x38.1", "start": 3}});
     let path = path_of(&finished(&api, body).await?);
@@ -147,8 +145,7 @@ async fn sheets_keep_their_places(engine: Engine) -> Result<()> {
 }
 
 async fn a_reprint_survives_workers_that_die_after_each_step(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 40, json!({})), "format": "pdf-pages"});
     let path = path_of(&finished(&api, body).await?);
     let again = reprint(&api, &path, json!({"from": 11, "to": 40})).await?;
@@ -167,8 +164,7 @@ async fn a_reprint_survives_workers_that_die_after_each_step(engine: Engine) -> 
 }
 
 async fn what_cannot_be_printed_again_is_refused(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 3, json!({})), "format": "zpl", "waitForEdges": "none"});
     let open = order(&api, body).await?;
     let all = json!({"from": 1, "to": 3});
@@ -219,8 +215,7 @@ async fn what_cannot_be_printed_again_is_refused(engine: Engine) -> Result<()> {
 }
 
 async fn two_files_of_one_name_are_refused_before_anything_is_drawn(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     finished(&api, json!({"source": serials(&product, 2, json!({})), "format": "zpl"})).await?;
     let links = api.get(&format!("/redirections?filter=product={product}")).await?.json();
     let (one, two) = (links[0]["shortId"].clone(), links[1]["shortId"].clone());
@@ -244,8 +239,7 @@ async fn two_files_of_one_name_are_refused_before_anything_is_drawn(engine: Engi
 }
 
 async fn a_download_that_broke_off_continues(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let made = finished(&api, json!({"source": serials(&product, 5, json!({})), "format": "zpl"})).await?;
     let uri = format!("{}/files/codes.zpl", path_of(&made));
     let whole = api.get(&uri).await?;
