@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tests::{
     db::Engine,
     product::{DEADLINE, Options, PHONE, Product},
+    wait::read_until,
 };
 
 crate::on_both_engines!(a_window_opens_and_ends_while_the_edge_runs, a_pause_holds_from_its_acknowledgement);
@@ -86,16 +87,10 @@ async fn a_window_opens_and_ends_while_the_edge_runs(engine: Engine) -> Result<(
 
     // Each was counted once, whether the link was open or closed.
     let scans = 2 + opened.scans + ended.scans;
-    let begun = std::time::Instant::now();
-    loop {
-        let counts = (hits(&product, "WINDOW").await?, product.count_scans(&owner).await?);
-        if counts == (scans, scans) {
-            return Ok(());
-        }
-        ensure!(counts.0 <= scans && counts.1 <= scans, "{counts:?} of {scans}");
-        ensure!(begun.elapsed() < DEADLINE, "{counts:?} of {scans}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let counts = async || anyhow::Ok((hits(&product, "WINDOW").await?, product.count_scans(&owner).await?));
+    let counts = read_until(counts, |(hits, stored)| *hits >= scans && *stored >= scans).await?;
+    ensure!(counts == (scans, scans), "{counts:?} of {scans}");
+    Ok(())
 }
 
 async fn a_pause_holds_from_its_acknowledgement(engine: Engine) -> Result<()> {
@@ -128,11 +123,7 @@ async fn a_pause_holds_from_its_acknowledgement(engine: Engine) -> Result<()> {
         ensure!(location.as_deref() == expected, "{more}: {status} {location:?}");
         ensure!(expected.is_some() || status == StatusCode::NOT_FOUND, "{more}: {status}");
     }
-    let begun = std::time::Instant::now();
-    while product.count_scans(&owner).await? < scans {
-        ensure!(begun.elapsed() < DEADLINE, "{} scans", product.count_scans(&owner).await?);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    ensure!(product.count_scans(&owner).await? == scans);
+    let counted = read_until(async || product.count_scans(&owner).await, |count| *count >= scans).await?;
+    ensure!(counted == scans, "{counted} of {scans}");
     Ok(())
 }

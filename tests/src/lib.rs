@@ -22,6 +22,7 @@ pub mod python;
 pub mod raw_edge;
 pub mod receiver;
 pub mod redis;
+pub mod wait;
 
 /// Whether tests repeat what they do as often as they can: `WAYMARK_TEST_LONG`, which `tests/run --long` sets.
 #[must_use]

@@ -22,7 +22,7 @@ use shared::{
 use standalone::backing::InProcess;
 use tests::{db::Engine, fleet::Fleet, product::DEADLINE, raw_edge::hello};
 
-use super::replicas::until;
+use super::until;
 use crate::store::redirections::{app_with_product, create};
 
 /// The next run of events, which begins after `prev`.

@@ -1,12 +1,10 @@
 //! Projects, applications, and the keys of applications and Thngs.
 
-use std::time::{Duration, Instant};
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use axum::http::{Method, StatusCode};
 use kernel::store::Ctx;
 use serde_json::{Value, json};
-use tests::{db::Engine, product::DEADLINE};
+use tests::{db::Engine, wait::until};
 
 use super::Api;
 
@@ -146,11 +144,7 @@ pub(super) async fn a_thng_has_one_key(engine: Engine) -> Result<()> {
     tx.commit().await?;
     let next = api.create("/auth/evrythng/thngs", json!({"thngId": keys.thng})).await?;
     // As another process revokes it: this one hears of it when it looks again.
-    let begun = Instant::now();
-    while status_of(&api, &keys.thng_key).await? != 401 {
-        ensure!(begun.elapsed() < DEADLINE, "a revoked key stays valid");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the end of a revoked key", async || Ok(status_of(&api, &keys.thng_key).await? == 401)).await?;
     assert_eq!(status_of(&api, text(&next, "thngApiKey")?).await?, 200);
     assert_eq!(api.create("/auth/evrythng/thngs", json!({"thngId": keys.thng})).await?, next);
     let (_, others) = api.others().await?;

@@ -1,6 +1,6 @@
 //! What the platform operator does: suspensions, take-downs and keys of the platform, on both engines.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::{
@@ -19,7 +19,7 @@ use kernel::{domain::access::hash_key, store::Ctx};
 use serde_json::{Value, json};
 use tests::{
     db::{Engine, SystemRandom, TestApp},
-    product::DEADLINE,
+    wait::until,
 };
 use tower::ServiceExt;
 
@@ -119,11 +119,7 @@ async fn jobs_and_webhooks_of_a_suspended_account_wait(engine: Engine) -> Result
     suspend(&api, &platform).await?;
     let (_work, _deliver) = (work(&api), deliver(&api));
     let pending = "SELECT COUNT(*) FROM webhook_messages WHERE status = 'pending'";
-    let begun = Instant::now();
-    while count(&api, pending).await? == 0 {
-        ensure!(begun.elapsed() < DEADLINE, "no message is there");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("a message", async || Ok(count(&api, pending).await? > 0)).await?;
     let mut conn = api.made.app.core.db.read().await?;
     assert!(!webhooks::is_due(&mut conn, Fit::Any, &[]).await?);
     assert!(!job_leases::is_ready(&mut conn, Phase::Load, &[]).await?);

@@ -2,12 +2,10 @@
 
 mod resources;
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context, Result, ensure};
 use control::worker::reactions;
 use serde_json::{Value, json};
-use tests::{db::Engine, json::id, product::DEADLINE};
+use tests::{db::Engine, json::id, wait::read_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
@@ -33,30 +31,15 @@ pub(super) async fn reaction(api: &Api, more: Value) -> Result<String> {
     Ok(format!("/reactions/{}", made["id"].as_str().context("id")?))
 }
 
-/// Waits until what `read` gives is what is expected.
-async fn until<T, F: Future<Output = Result<T>>>(
-    what: &str,
-    expected: impl Fn(&T) -> bool,
-    read: impl Fn() -> F,
-) -> Result<T>
-where
-    T: std::fmt::Debug,
-{
-    let begun = Instant::now();
-    loop {
-        let found = read().await?;
-        if expected(&found) {
-            return Ok(found);
-        }
-        ensure!(begun.elapsed() < DEADLINE, "{what}: {found:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
 /// Waits until a reaction was carried out, and could not be, so many times.
 pub(super) async fn until_done(api: &Api, path: &str, done: i64, failed: i64) -> Result<Value> {
     let is_there = |read: &Value| read["outcome"]["done"] == done && read["outcome"]["failed"] == failed;
-    until(path, is_there, || async { Ok(api.get(path).await?.json()) }).await
+    read_until(async || Ok(api.get(path).await?.json()), is_there).await
+}
+
+/// How many tasks of reactions wait.
+async fn waiting(api: &Api) -> Result<i64> {
+    count(api, "SELECT COUNT(*) FROM reaction_tasks").await
 }
 
 /// The latest value of a property.
@@ -319,17 +302,15 @@ pub(super) async fn failed_effects_are_recorded(engine: Engine) -> Result<()> {
     // The database fails on one again and again: the others wait for it a little, and then no longer.
     execute(&api, "UPDATE reaction_turns SET resume_at = 9999999999999").await?;
     api.create("/actions/scans", json!({"thng": item})).await?;
-    let waiting = || async { count(&api, "SELECT COUNT(*) FROM reaction_tasks").await };
-    until("they are queued", |found| *found == 6, waiting).await?;
+    read_until(async || waiting(&api).await, |found| *found == 6).await?;
     execute(&api, "UPDATE reaction_tasks SET deed = '{}' WHERE seq = (SELECT MIN(seq) FROM reaction_tasks)")
         .await?;
-    let begun = Instant::now();
-    while count(&api, "SELECT COUNT(*) FROM reaction_tasks").await? > 0 {
+    let passed = async || {
         // Time goes by.
         execute(&api, "UPDATE reaction_turns SET resume_at = 0").await?;
-        ensure!(begun.elapsed() < DEADLINE, "one holds up the others");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        waiting(&api).await
+    };
+    read_until(passed, |found| *found == 0).await?;
     let read = until_done(&api, &to_gone, 0, 2).await?;
     let reason = read["outcome"]["lastFailure"]["reason"].as_str().context("reason")?;
     ensure!(reason.contains("again and again"), "{read}");
@@ -349,15 +330,14 @@ pub(super) async fn a_deleted_reaction_does_nothing(engine: Engine) -> Result<()
         reaction(&api, sets("on")).await?,
     );
     api.create("/actions/scans", json!({"thng": item, "timestamp": 1})).await?;
-    let waiting = || async { count(&api, "SELECT COUNT(*) FROM reaction_tasks").await };
-    until("three wait", |found| *found == 3, waiting).await?;
+    read_until(async || waiting(&api).await, |found| *found == 3).await?;
     ensure!(api.delete(&gone).await?.status == 200);
     api.put(&off, json!({"status": "disabled"})).await?;
     // One that is changed does what it was to do.
     api.put(&on, json!({"effect": {"type": "property", "key": "later", "value": 0}})).await?;
     let _react = react(&api);
     until_done(&api, &on, 1, 0).await?;
-    until("none wait", |found| *found == 0, waiting).await?;
+    read_until(async || waiting(&api).await, |found| *found == 0).await?;
     api.create("/actions/scans", json!({"thng": item, "timestamp": 2})).await?;
     until_done(&api, &on, 2, 0).await?;
     api.put(&off, json!({"status": "active"})).await?;

@@ -1,7 +1,5 @@
 //! The settled part of the event log: a stable order, and its retention.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Result, ensure};
 use kernel::{
     domain::{
@@ -17,7 +15,7 @@ use kernel::{
 use shared::{id::AccountId, time::UnixMillis};
 use tests::{
     db::{Engine, TestApp},
-    product::DEADLINE,
+    wait::read_until,
 };
 
 super::super::on_both_engines!(
@@ -56,15 +54,7 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
 
 /// The names behind a place, once there are so many: other databases of the server may hold them up.
 async fn wait(db: &Db, after: Position, count: usize) -> Result<(Vec<String>, Position)> {
-    let begun = Instant::now();
-    loop {
-        let (found, last) = names(db, after).await?;
-        if found.len() >= count {
-            return Ok((found, last));
-        }
-        ensure!(begun.elapsed() < DEADLINE, "{found:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    read_until(async || names(db, after).await, |(found, _)| found.len() >= count).await
 }
 
 /// Transactions that commit in another order than they began: whoever reads to the end and goes on from there
