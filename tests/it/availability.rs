@@ -7,6 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    json::merged,
     product::{DEADLINE, Options, PHONE, Product},
     wait::read_until,
 };
@@ -23,10 +24,7 @@ pub(crate) fn now() -> Result<i64> {
 
 async fn make(product: &Product, more: Value) -> Result<String> {
     let owner = product.create_product().await?;
-    let mut body = json!({"platformId": owner, "defaultRedirectUrl": TARGET});
-    for (name, value) in more.as_object().context("members")? {
-        body[name] = value.clone();
-    }
+    let body = merged(json!({"platformId": owner, "defaultRedirectUrl": TARGET}), &more);
     let (status, made) =
         product.call(Method::POST, "/redirections?wait=edges&timeout=20s", Some(body)).await?;
     ensure!(status == StatusCode::CREATED && made["acked"] == made["members"], "{status}: {made}");
@@ -112,10 +110,7 @@ async fn a_pause_holds_from_its_acknowledgement(engine: Engine) -> Result<()> {
         (json!({"status": "paused", "endedUrl": null}), None),
         (json!({"status": null}), Some(TARGET)),
     ] {
-        let mut body = json!({"defaultRedirectUrl": TARGET});
-        for (name, value) in more.as_object().context("members")? {
-            body[name] = value.clone();
-        }
+        let body = merged(json!({"defaultRedirectUrl": TARGET}), &more);
         let (status, put) = product.call(Method::PUT, path, Some(body)).await?;
         ensure!(status == StatusCode::OK && put["acked"] == put["members"], "{status}: {put}");
         let (status, location) = product.scan("PAUSE").await?;

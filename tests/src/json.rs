@@ -31,3 +31,12 @@ pub fn text(body: &Value, member: &str) -> Result<String> {
 pub fn id(made: &Value) -> Result<String> {
     text(made, "id")
 }
+
+/// A body with the members of another one added, which take precedence.
+#[must_use]
+pub fn merged(mut body: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        body[name] = value.clone();
+    }
+    body
+}

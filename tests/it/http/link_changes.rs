@@ -14,7 +14,7 @@ use link_changes::{
     worker::work,
 };
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::merged};
 use tokio_util::sync::CancellationToken;
 
 use super::{Api, links::with_product};
@@ -31,12 +31,11 @@ crate::on_both_engines!(
 /// Makes links of a product with these members and the short ids `PREFIX0`, `PREFIX1`, …
 async fn links(api: &Api, product: &str, prefix: &str, count: usize, more: &Value) -> Result<()> {
     let link = |n: usize| {
-        let mut link = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/before",
-            "shortId": format!("{prefix}{n}")});
-        for (name, value) in more.as_object().into_iter().flatten() {
-            link[name] = value.clone();
-        }
-        link
+        merged(
+            json!({"platformId": product, "defaultRedirectUrl": "https://example.com/before",
+            "shortId": format!("{prefix}{n}")}),
+            more,
+        )
     };
     let all: Vec<Value> = (0..count).map(link).collect();
     let made = api.post("/redirections", json!(all)).await?.json();

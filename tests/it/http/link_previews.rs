@@ -3,7 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::{db::Engine, json::text};
+use tests::{
+    db::Engine,
+    json::{merged, text},
+};
 
 use super::{Api, digital_links::links, operators::machine, platform::ask};
 
@@ -23,19 +26,12 @@ const FORMER: &str = "09528765123457";
 const WHEN: i64 = 1_790_034_400_000;
 
 fn link(page: &str, more: Value) -> Value {
-    let mut link = json!({"linkType": "gs1:pip", "href": format!("https://e.com/{page}"), "title": page});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        link[name] = value.clone();
-    }
-    link
+    merged(json!({"linkType": "gs1:pip", "href": format!("https://e.com/{page}"), "title": page}), &more)
 }
 
 /// The path of the previews of a new product.
 async fn make(api: &Api, more: Value) -> Result<(String, String)> {
-    let mut body = json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
+    let body = merged(json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}}), &more);
     let id = text(&api.create("/products", body).await?, "id")?;
     Ok((format!("/products/{id}/links/preview"), id))
 }

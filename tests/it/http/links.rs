@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::merged};
 
 use super::Api;
 
@@ -48,11 +48,7 @@ fn said() -> Value {
 
 /// A link's members with those of `more`.
 fn link(product: &str, more: &Value) -> Value {
-    let mut body = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/"});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    body
+    merged(json!({"platformId": product, "defaultRedirectUrl": "https://example.com/"}), more)
 }
 
 fn has(document: &Value, said: &Value) -> bool {

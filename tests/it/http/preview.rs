@@ -3,7 +3,10 @@
 use anyhow::{Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::{db::Engine, json::text};
+use tests::{
+    db::Engine,
+    json::{merged, text},
+};
 
 use super::{Api, Application, operators::machine, platform::ask};
 
@@ -26,10 +29,7 @@ const WHEN: i64 = 1_790_034_400_000;
 /// Makes a Thng and a link to it with more members; gives the id of the Thng.
 async fn make(api: &Api, short_id: &str, more: Value) -> Result<String> {
     let thng = text(&api.create("/thngs", json!({"name": "Left shoe"})).await?, "id")?;
-    let mut body = json!({"platformId": thng, "defaultRedirectUrl": OWN, "shortId": short_id});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
+    let body = merged(json!({"platformId": thng, "defaultRedirectUrl": OWN, "shortId": short_id}), &more);
     let made = api.post("/redirections", json!([body])).await?.json();
     ensure!(made[0]["shortId"] == short_id, "{made}");
     Ok(thng)

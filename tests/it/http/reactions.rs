@@ -5,7 +5,11 @@ mod resources;
 use anyhow::{Context, Result, ensure};
 use control::worker::reactions;
 use serde_json::{Value, json};
-use tests::{db::Engine, json::id, wait::read_until};
+use tests::{
+    db::Engine,
+    json::{id, merged},
+    wait::read_until,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
@@ -23,10 +27,7 @@ pub(super) fn react(api: &Api) -> (DropGuard, DropGuard) {
 
 /// Makes a reaction; gives its path.
 pub(super) async fn reaction(api: &Api, more: Value) -> Result<String> {
-    let mut body = json!({"name": "r"});
-    for (name, value) in more.as_object().cloned().unwrap_or_default() {
-        body[name] = value;
-    }
+    let body = merged(json!({"name": "r"}), &more);
     let made = api.create("/reactions", body).await?;
     Ok(format!("/reactions/{}", made["id"].as_str().context("id")?))
 }

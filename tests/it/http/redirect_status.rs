@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use redirects::store::{log, redirections};
 use serde_json::{Value, json};
 use shared::{redirect::RedirectKey, wire::stream::Change};
-use tests::db::Engine;
+use tests::{db::Engine, json::merged};
 
 use super::Api;
 
@@ -18,11 +18,7 @@ crate::on_both_engines!(
 const TARGET: &str = "https://example.com/";
 
 fn body(more: &Value) -> Value {
-    let mut body = json!({"defaultRedirectUrl": TARGET});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    body
+    merged(json!({"defaultRedirectUrl": TARGET}), more)
 }
 
 async fn resource(api: &Api, kind: &str) -> Result<String> {

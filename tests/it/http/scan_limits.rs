@@ -12,7 +12,7 @@ use shared::{
     },
 };
 use statistics::service::scan_limits::record;
-use tests::db::Engine;
+use tests::{db::Engine, json::merged};
 
 use super::Api;
 
@@ -82,10 +82,7 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
     };
     ensure!(closed().await? == "ended");
     let put = async |more: Value| {
-        let mut body = json!({"defaultRedirectUrl": "https://example.com/2"});
-        for (name, value) in more.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
+        let body = merged(json!({"defaultRedirectUrl": "https://example.com/2"}), &more);
         let answer = api.put(PATH, body).await?.must_be(200)?;
         anyhow::Ok(answer.json())
     };

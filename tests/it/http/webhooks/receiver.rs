@@ -20,7 +20,7 @@ use control::worker::webhooks;
 use kernel::store::Db;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
-use tests::product::DEADLINE;
+use tests::{json::merged, product::DEADLINE};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -194,10 +194,7 @@ pub(in crate::http) fn deliver(api: &Api) -> DropGuard {
 
 /// Makes a webhook to a receiver; gives its id.
 pub(in crate::http) async fn webhook(api: &Api, receiver: &Receiver, more: Value) -> Result<String> {
-    let mut body = json!({"name": "w", "url": receiver.url()});
-    for (name, value) in more.as_object().cloned().unwrap_or_default() {
-        body[name] = value;
-    }
+    let body = merged(json!({"name": "w", "url": receiver.url()}), &more);
     let made = api.create("/webhooks", body).await?;
     Ok(made["id"].as_str().context("id")?.to_owned())
 }
