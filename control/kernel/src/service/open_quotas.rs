@@ -170,9 +170,6 @@ impl OpenQuotas {
     }
 
     /// How much of an account is open in all processes.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn count_all(&self, db: &Db, account: AccountId, quota: Quota) -> Result<u64, StoreError> {
         let others = store::count_others(&mut db.read().await?, account, quota, &self.holder).await?;
         Ok(others.saturating_add(self.count(account, quota)))

@@ -213,9 +213,6 @@ impl Tx {
     }
 
     /// Marks a point to which [`Tx::rollback_to_savepoint`] returns.
-    ///
-    /// # Errors
-    /// The database refused.
     pub async fn savepoint(&mut self) -> Result<(), StoreError> {
         self.notes.mark();
         self.quotas.mark();
@@ -223,9 +220,6 @@ impl Tx {
     }
 
     /// Forgets the savepoint and keeps what was done since.
-    ///
-    /// # Errors
-    /// The database refused.
     pub async fn release_savepoint(&mut self) -> Result<(), StoreError> {
         self.notes.release();
         self.quotas.release();
@@ -233,9 +227,6 @@ impl Tx {
     }
 
     /// Undoes what was done since the savepoint, and forgets it.
-    ///
-    /// # Errors
-    /// The database refused.
     pub async fn rollback_to_savepoint(&mut self) -> Result<(), StoreError> {
         self.notes.rewind();
         self.quotas.rewind();
@@ -244,9 +235,6 @@ impl Tx {
     }
 
     /// Runs a statement that deletes up to `limit` rows from before a time; returns how many.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn purge(
         &mut self,
         sql: &'static str,
