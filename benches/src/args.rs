@@ -29,9 +29,6 @@ pub(crate) struct WaymarkArgs {
 
 impl WaymarkArgs {
     /// Where it is; it is built unless it was given.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn binary(&self) -> Result<PathBuf> {
         given_or_built(self.waymark.as_deref(), "standalone", "waymark")
     }
@@ -72,9 +69,6 @@ pub(crate) struct DatabaseArgs {
 }
 
 /// The binary that was given, or that of a package, built in the profile of this program.
-///
-/// # Errors
-/// It cannot be built.
 pub(crate) fn given_or_built(given: Option<&Path>, package: &str, name: &str) -> Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());

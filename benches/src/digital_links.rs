@@ -45,9 +45,6 @@ pub(crate) struct Args {
 }
 
 /// Runs the comparison and prints it; `false` when an answer was wrong.
-///
-/// # Errors
-/// Something could not be started or measured.
 pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if is_smoke {
         (args.of.links, args.of.length, args.connections) = (200, Length { rounds: 1, seconds: 0.2 }, 8);

@@ -43,9 +43,6 @@ pub(crate) struct Args {
 }
 
 /// Runs the comparison and prints it; `false` when an answer was wrong.
-///
-/// # Errors
-/// Something could not be started or measured.
 pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if is_smoke {
         (args.of.links, args.of.length) = (200, Length { rounds: 1, seconds: 0.3 });

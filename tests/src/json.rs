@@ -5,9 +5,6 @@ use reqwest::{RequestBuilder, StatusCode};
 use serde_json::Value;
 
 /// Sends JSON (or nothing); gives status and JSON (`null` for an empty body).
-///
-/// # Errors
-/// Nothing answers, or the body is not JSON.
 pub async fn send(request: RequestBuilder, body: Option<Value>) -> Result<(StatusCode, Value)> {
     let request = if let Some(body) = body { request.json(&body) } else { request };
     let response = request.send().await?;

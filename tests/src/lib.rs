@@ -1,4 +1,6 @@
 //! Shared test code: databases of both engines, and the parts of a running product.
+//!
+//! A function whose docs name no errors fails when what it starts or asks does not start, answer or end in time.
 
 pub mod accounts;
 pub mod campaign;

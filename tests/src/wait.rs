@@ -13,9 +13,6 @@ use crate::product::DEADLINE;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Waits until something holds; `what` names it if it never does.
-///
-/// # Errors
-/// It does not in time.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
     let begun = Instant::now();
     while !holds().await? {
@@ -26,9 +23,6 @@ pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> 
 }
 
 /// Reads until what is read is as `is` says; gives it.
-///
-/// # Errors
-/// It is not in time.
 pub async fn read_until<T: Debug>(
     mut read: impl AsyncFnMut() -> Result<T>,
     is: impl Fn(&T) -> bool,
