@@ -17,6 +17,7 @@ pub mod id;
 pub mod identifier;
 pub mod negotiate;
 pub mod networks;
+pub mod opaque;
 pub mod pages;
 pub mod personal_data;
 pub mod problem;

@@ -79,11 +79,7 @@ pub struct Readiness {
     pub unreachable: Vec<String>,
 }
 
-impl std::fmt::Debug for Admin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Admin")
-    }
-}
+shared::opaque!(Admin);
 
 impl Admin {
     /// Control's counters under one registry, with those of the publisher where there is one.

@@ -49,11 +49,7 @@ pub(crate) struct SyncStatus {
 /// Asks how the backing stands.
 struct Probe(Box<dyn Fn() -> BackingStatus + Send + Sync>);
 
-impl std::fmt::Debug for Probe {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Probe")
-    }
-}
+shared::opaque!(Probe);
 
 /// Where an edge began without control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -82,11 +81,7 @@ pub struct OpenPlace {
     of: (AccountId, Quota),
 }
 
-impl fmt::Debug for OpenPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OpenPlace")
-    }
-}
+shared::opaque!(OpenPlace);
 
 impl Drop for OpenPlace {
     fn drop(&mut self) {

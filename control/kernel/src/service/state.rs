@@ -1,6 +1,6 @@
 //! What every operation needs.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use shared::{
@@ -217,11 +217,7 @@ pub struct Core {
     pub dependents: Arc<dyn Dependents>,
 }
 
-impl fmt::Debug for Core {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Core")
-    }
-}
+shared::opaque!(Core);
 
 impl AsRef<Self> for Core {
     fn as_ref(&self) -> &Self {

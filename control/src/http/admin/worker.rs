@@ -23,11 +23,7 @@ pub struct WorkerAdmin {
     started: SystemTime,
 }
 
-impl std::fmt::Debug for WorkerAdmin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WorkerAdmin")
-    }
-}
+shared::opaque!(WorkerAdmin);
 
 impl WorkerAdmin {
     /// The counters of a worker under one registry.
