@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use shared::{
     entity_tag::EntityTag,
     id::{ApplicationId, ProjectId, UserId},
@@ -35,6 +36,7 @@ shared::words! {
 /// The members of a user that are not queried; stored as one document.
 ///
 /// In an update, a member that is `None` is kept.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UserDetails {
@@ -42,28 +44,20 @@ pub struct UserDetails {
     #[serde(flatten)]
     pub common: Common,
     /// First name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
     /// Last name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
     /// E-mail address; not changed by updates.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// Gender, as the client calls it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gender: Option<String>,
     /// Locale, such as `en_GB`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
     /// Name of the time zone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
     /// URL of a photo.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub photo: Option<String>,
     /// Date of birth, in the client's own form.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub birthday: Option<Map<String, Value>>,
 }
 

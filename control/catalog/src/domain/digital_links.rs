@@ -10,6 +10,7 @@ use digital_link::{DigitalLink, Qualifier};
 pub use digital_link::{Tags, expand};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::{
     digital_link::{SerialMode, TypedLink},
     gtin,
@@ -39,20 +40,17 @@ const LEVELS: &str = "levels";
 const ALIASES: &str = "gtinAliases";
 
 /// The members of a product.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProductLinks {
     /// Links of the GTIN.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<TypedLink>>,
     /// Lots and variants with links of their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<LinkLevel>>,
     /// What its serials are.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub serial_mode: Option<SerialMode>,
     /// Former GTINs that still lead to it, 14 digits each.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gtin_aliases: Option<Vec<String>>,
 }
 

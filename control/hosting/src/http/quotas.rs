@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use axum::{Json, extract::State};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use tenants::http::quotas::QuotasDocument;
 use utoipa::ToSchema;
 use web::{
@@ -22,36 +23,28 @@ use crate::{
 };
 
 /// What all accounts may have for which nothing else was set; what is absent has no limit.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DefaultQuotasDocument {
     /// Things.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1_000_000)]
     things: Option<u64>,
     /// Redirections.
-    #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<u64>,
     /// Bytes of files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     storage_bytes: Option<u64>,
     /// Users of applications.
-    #[serde(skip_serializing_if = "Option::is_none")]
     users: Option<u64>,
     /// Short domains that the account has claimed itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     short_domains: Option<u64>,
     /// Scans that are stored in a day.
-    #[serde(skip_serializing_if = "Option::is_none")]
     scans_per_day: Option<u64>,
     /// Values of properties, and actions other than scans, in a day.
-    #[serde(skip_serializing_if = "Option::is_none")]
     events_per_day: Option<u64>,
     /// Open event streams, exports, WebSockets and MQTT connections.
-    #[serde(skip_serializing_if = "Option::is_none")]
     streams: Option<u64>,
     /// Uploads of files at one time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     uploads: Option<u64>,
 }
 

@@ -4,6 +4,7 @@ use axum::{Json, extract::State, http::StatusCode, response::Response};
 use redirects::http::{Wait, written};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::withheld::Withheld;
 use utoipa::ToSchema;
 use web::{
@@ -24,23 +25,20 @@ use crate::{
 };
 
 /// A link, or every link that leads to a host, that shows a page instead of a redirect.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TakeDownDocument {
     /// Short domain of the link.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "tn.gg")]
     short_domain: Option<String>,
     /// Short id of the link, in upper case unless its domain tells upper from lower case.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "K7Q2M4XA9R")]
     short_id: Option<String>,
     /// Id of the account of the link.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     account: Option<String>,
     /// The host; links that lead to hosts below it are meant, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<String>,
     /// Why. The owner of a link sees it.
     #[schema(example = "Reported as phishing")]
@@ -52,7 +50,6 @@ pub(super) struct TakeDownDocument {
     #[schema(example = 1_767_225_600_000_i64)]
     created_at: i64,
     /// When it ends by itself, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<i64>,
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::{Extension, Json, extract::State, response::Response};
 use mail::Outbox;
 use serde::Serialize;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, ShownKey},
@@ -35,6 +36,7 @@ use crate::{
 };
 
 /// What an operator may do in an account.
+#[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OperatorAccessDocument {
@@ -55,14 +57,12 @@ pub(super) struct OperatorAccessDocument {
     #[schema(read_only, example = "active")]
     status: &'static str,
     /// When the invitation ends, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     invited_until: Option<i64>,
     /// Address of a person; given on create.
     #[schema(example = "ada@example.com")]
     email: String,
     /// Name of a program, 1 to 256 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "printing line 3")]
     name: Option<String>,
     /// First name of a person, at most 256 characters.
@@ -81,7 +81,6 @@ pub(super) struct OperatorAccessDocument {
     conditions: Vec<String>,
     /// The key of the request, in the caller's own access; keys of others are not stored, and that of a session of the
     /// console is not shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     api_key: Option<String>,
     #[serde(flatten)]

@@ -12,6 +12,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 
 use web::{
@@ -38,11 +39,11 @@ use crate::{
 const LINES: u32 = 100;
 
 /// An entry of the audit trail: one change, and who made it.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntryDocument {
     /// Its place in the chain of the account, from 1. It gets one within seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 4711)]
     number: Option<i64>,
     /// When the request came, in milliseconds since 1970.
@@ -53,19 +54,15 @@ pub struct AuditEntryDocument {
     #[schema(example = "operator")]
     actor_type: String,
     /// Id of the operator or application; a command and a key of the platform have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     actor: Option<String>,
     /// Id of the key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "9F86D081884C7D659A2FEAA0")]
     key: Option<String>,
     /// The network of the client: the first 24 bits of an IPv4 address, the first 48 of IPv6.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "192.0.2.0/24")]
     network: Option<String>,
     /// The `X-Request-Id` of the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     /// Method and route, `PUBLISH` for a message of MQTT or a WebSocket, or a command.
     #[schema(example = "PUT /redirections/{shortId}")]
@@ -77,11 +74,9 @@ pub struct AuditEntryDocument {
     #[schema(example = "tn.gg/K7Q2M4XA9R")]
     resource_id: String,
     /// What was before, as far as it differs; missing where something was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"defaultRedirectUrl": "https://example.com/old"}))]
     before: Option<Box<RawValue>>,
     /// What is now, as far as it differs; missing where something was removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"defaultRedirectUrl": "https://example.com/new"}))]
     after: Option<Box<RawValue>>,
 }

@@ -12,6 +12,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::time::UnixMillis;
 use utoipa::ToSchema;
 use web::{
@@ -38,6 +39,7 @@ use crate::{
 };
 
 /// A key of an operator, without the key itself.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OperatorKeyDocument {
@@ -55,7 +57,6 @@ pub(super) struct OperatorKeyDocument {
     operator: String,
     /// Id of the project that it is confined to. It may do there what the secret key of an application may, and manage
     /// keys that are confined to the same project.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     project: Option<String>,
     /// The addresses and networks (CIDR) from which it may be used, at most 100; everywhere if there are none.
@@ -63,7 +64,6 @@ pub(super) struct OperatorKeyDocument {
     #[schema(required = false, example = json!(["192.0.2.0/24"]))]
     networks: Vec<String>,
     /// Id of the operator who made it, unless a command did.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     created_by: Option<String>,
     /// When it was created, in milliseconds since 1970.
@@ -73,15 +73,12 @@ pub(super) struct OperatorKeyDocument {
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     updated_at: i64,
     /// The hour in which it was last used, in milliseconds since 1970; up to a minute late.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     last_used_at: Option<i64>,
     /// When it ceases to work, in milliseconds since 1970. In a change 0 stands for never.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 4_102_444_800_000_i64)]
     expires_at: Option<i64>,
     /// When it was revoked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     revoked_at: Option<i64>,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -90,26 +91,22 @@ pub(super) fn described(about: &str) -> CommonDocument {
 }
 
 /// What a role allows: a group of permissions that is given or not, or for users the access to a path.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PermissionDocument {
     /// Name of the group.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, example = "global_read")]
     name: Option<&'static str>,
     /// What one may do with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     description: Option<&'static str>,
     /// Whether the role gives the whole group.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = true)]
     enabled: Option<bool>,
     /// A path.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "/thngs")]
     path: Option<String>,
     /// What users may do there: some of `c` (create), `r` (read), `u` (update) and `d` (delete).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "cr")]
     access: Option<String>,
 }
