@@ -55,20 +55,17 @@ pub struct ProductLinks {
 }
 
 /// Links of some of the items of a GTIN: a variant, a lot, a lot of a variant, or a third party's extension.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LinkLevel {
     /// 22: the consumer product variant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// 10: the batch or lot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lot: Option<String>,
     /// 235: an extension that a third party controls, which stands alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpx: Option<String>,
     /// What the level is called; without it, the product's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its links.
     pub links: Vec<TypedLink>,

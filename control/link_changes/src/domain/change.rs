@@ -7,6 +7,7 @@ use kernel::domain::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use shared::{
     id::{AccountId, JobId, ProjectId},
     time::UnixMillis,
@@ -69,6 +70,7 @@ shared::words! {
 }
 
 /// The operator who asked for a change, and by which request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Maker {
@@ -80,13 +82,10 @@ pub struct Maker {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<ProjectId>,
     /// Id of the key, for the audit trail, as what follows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The client's network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     /// Id of the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// Method and route of the request.
     #[serde(default)]
@@ -132,6 +131,7 @@ impl Maker {
 }
 
 /// Everything else; stored as one document.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -141,13 +141,10 @@ pub struct Details {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub selection: Map<String, Value>,
     /// What is changed, as it was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Value>,
     /// How many links were expected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<u64>,
     /// Place of what an undo takes back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_seq: Option<i64>,
     /// Whether an undo was refused where a link was changed since.
     #[serde(default)]
@@ -167,19 +164,15 @@ pub struct Details {
     #[serde(default)]
     pub conflicts: u64,
     /// The last link that was looked at: its creation and its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<(i64, i64)>,
     /// Whether looking for its links among all of them took too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_parts: bool,
     /// The operator who approved it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// When its former values were removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub former_removed_at: Option<UnixMillis>,
 }
 

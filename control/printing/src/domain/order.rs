@@ -3,6 +3,7 @@
 use kernel::domain::{common::Stamp, page::Position};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use shared::{
     id::{AccountId, JobId},
     time::UnixMillis,
@@ -113,6 +114,7 @@ pub struct StoredFile {
 }
 
 /// Everything else; stored as one document.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -125,13 +127,10 @@ pub struct Details {
     /// Id of the operator who asked.
     pub operator: String,
     /// What serials are made, with the number of the first one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serials: Option<Serials>,
     /// The file that names its codes, until it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
     /// Of which order it prints codes again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reprint: Option<Reprint>,
     /// What comes next.
     pub stage: Stage,
@@ -142,7 +141,6 @@ pub struct Details {
     /// Codes that were drawn so far.
     pub rendered: u64,
     /// Where a filter goes on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<(i64, i64)>,
     /// Chunks that were drawn.
     #[serde(default)]
@@ -151,19 +149,15 @@ pub struct Details {
     #[serde(default)]
     pub chunk_bytes: u64,
     /// When the wait for edges began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_since: Option<UnixMillis>,
     /// How far the edges are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<EdgeReport>,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Its files; none after they were removed.
     #[serde(default)]
     pub files: Vec<StoredFile>,
     /// When they were removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_removed_at: Option<UnixMillis>,
 }
 
