@@ -24,6 +24,7 @@ pub mod python;
 pub mod raw_edge;
 pub mod receiver;
 pub mod redis;
+pub mod sql;
 pub mod wait;
 
 /// Whether tests repeat what they do as often as they can: `WAYMARK_TEST_LONG`, which `tests/run --long` sets.

@@ -6,9 +6,8 @@ use axum::{
     http::{Method, Request, header},
 };
 use control::http::policies;
-use kernel::store::Db;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, sql};
 use web::routes::Idempotency;
 
 use super::{Answer, Api, link_changes, operators, print_orders};
@@ -311,11 +310,7 @@ pub(super) async fn idempotency_keys_of_older_releases_are_found(engine: Engine)
     let body = json!({"name": "Once"});
     let first = api.post_once(&api.key, Some("order-1"), "/products", &body).await?;
     const AS_BEFORE: &str = "UPDATE idempotency SET key = 'order-1'";
-    let changed = match &api.made.app.core.db {
-        Db::Pg(pool) => sqlx::query(AS_BEFORE).execute(pool).await?.rows_affected(),
-        Db::Sqlite { write, .. } => sqlx::query(AS_BEFORE).execute(write).await?.rows_affected(),
-    };
-    assert_eq!(changed, 1);
+    assert_eq!(sql::execute(&api.made.app.core.db, AS_BEFORE).await?, 1);
     let again = api.post_once(&api.key, Some("order-1"), "/products", &body).await?;
     assert_eq!((again.status, &again.bytes), (first.status, &first.bytes));
     assert_eq!(api.post_once(&stranger, Some("order-1"), "/actions/scans", &json!({})).await?.status, 201);

@@ -7,7 +7,7 @@ use kernel::store::Db;
 use serde_json::{Value, json};
 use shared::id::ActionId;
 use sqlx::AssertSqlSafe;
-use tests::db::Engine;
+use tests::{db::Engine, sql};
 use verdicts::domain::assessment::{
     client::{Language, NetworkHash},
     profile::Profile,
@@ -181,11 +181,8 @@ pub(super) async fn networks_and_languages_are_those_of_the_scans_that_are_left(
     assert_eq!(told().await?, expected("fr"));
     assert_eq!(replayed(&api, &thng).await?, (json!(3), json!(true)));
     // As the release before leaves it: without them, and with its own version.
-    let sql = "UPDATE scan_profiles SET rules_version = 5, clients = NULL";
-    match &api.made.app.core.db {
-        Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
-        Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
-    };
+    let before = "UPDATE scan_profiles SET rules_version = 5, clients = NULL";
+    sql::execute(&api.made.app.core.db, before).await?;
     assert_eq!(told().await?, [(None, None); 3]);
     assert_eq!(rebuild_outdated(&api.made.app.assessment, &mut String::new()).await?, 1);
     assert_eq!(told().await?, expected("fr"));

@@ -26,9 +26,10 @@ use shared::{
     short_url::{Scheme, ShortDomain},
     wire::stream::Change,
 };
-use sqlx::AssertSqlSafe;
 use tenants::store::accounts;
-use tests::db::{Engine, Location, TestApp, random16};
+use tests::db::{Engine, TestApp, random16};
+
+use super::schema::run;
 
 /// Adds a product without the service, so that these tests stand on the tables alone.
 pub(crate) async fn product(made: &TestApp) -> Result<ResourceId> {
@@ -53,19 +54,7 @@ pub(crate) async fn resource_of(made: &TestApp, account: AccountId) -> Result<Re
 }
 
 pub(crate) async fn execute(made: &TestApp, sql: &str) -> Result<()> {
-    match &made.db.location {
-        Location::Sqlite(path) => {
-            let pool = sqlx::SqlitePool::connect(&format!("sqlite://{}", path.display())).await?;
-            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&pool).await?;
-            pool.close().await;
-        }
-        Location::Postgres(url) => {
-            let pool = sqlx::PgPool::connect(url).await?;
-            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&pool).await?;
-            pool.close().await;
-        }
-    }
-    Ok(())
+    run(&made.db.location, &[sql.to_owned()]).await
 }
 
 pub(crate) fn draft(platform_id: ResourceId, target: &str, short_id: Option<&str>) -> Draft {

@@ -7,12 +7,15 @@ use anyhow::{Context, Result, ensure};
 use control::worker::ingest_scans::ingest;
 use kernel::{
     domain::{action::Action, listing::ListRequest, page::PageRequest},
-    store::{Ctx, Db},
+    store::Ctx,
 };
 use redirects::service::redirections::{self, DomainChoice};
 use scan_store::Boot;
 use shared::{id::ThngId, wire::scan::ScanBatch};
-use tests::db::{Engine, TestApp, random16};
+use tests::{
+    db::{Engine, TestApp, random16},
+    sql,
+};
 
 use super::{
     redirections::{app_with_product, create, execute},
@@ -76,10 +79,7 @@ async fn hits(made: &TestApp, id: &str) -> Result<i64> {
 
 async fn events(made: &TestApp) -> Result<i64> {
     const SQL: &str = "SELECT COUNT(*) FROM events WHERE kind = 'action'";
-    Ok(match &made.app.core.db {
-        Db::Pg(pool) => sqlx::query_scalar(SQL).fetch_one(pool).await?,
-        Db::Sqlite { read, .. } => sqlx::query_scalar(SQL).fetch_one(read).await?,
-    })
+    sql::count(&made.app.core.db, SQL).await
 }
 
 async fn a_batch_that_was_half_taken_is_taken_once(engine: Engine) -> Result<()> {

@@ -15,10 +15,7 @@ use certificates::{
     settings::AcmeSettings,
     worker,
 };
-use kernel::{
-    domain::event::Event,
-    store::{Db, events as event_log},
-};
+use kernel::{domain::event::Event, store::events as event_log};
 use push::{certificates::CertificateKey, hub::Hub};
 use redirects::store::log;
 use serde_json::{Value, json};
@@ -29,6 +26,7 @@ use shared::wire::{
 };
 use tests::{
     db::Engine, killed::Killed, pebble::Pebble, product::DEADLINE, raw_edge::hello, redis::free_port,
+    sql::execute,
 };
 
 use super::{HOUR_MS, Setting};
@@ -62,10 +60,7 @@ impl Setting {
 
     /// Changes rows, in place of a wait: the clock of the database cannot be set.
     async fn run(&self, sql: &'static str) -> Result<()> {
-        let changed = match &self.api.made.app.core.db {
-            Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
-            Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
-        };
+        let changed = execute(&self.api.made.app.core.db, sql).await?;
         ensure!(changed == 1, "{changed} rows: {sql}");
         Ok(())
     }
