@@ -106,13 +106,7 @@ impl File {
             kind: new.kind.or(old.kind),
             private_access: new.private_access.or(old.private_access),
         };
-        Self {
-            id: self.id,
-            stamp: self.stamp.touch(now),
-            name: change.name.unwrap_or(self.name),
-            details,
-            content: self.content,
-        }
+        Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }
 }
 

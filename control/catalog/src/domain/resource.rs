@@ -98,13 +98,7 @@ impl Product {
             url: new.url.or(old.url),
             digital: old.digital.merge(new.digital),
         };
-        Self {
-            id: self.id,
-            stamp: self.stamp.touch(now),
-            name: change.name.unwrap_or(self.name),
-            details,
-            properties: self.properties,
-        }
+        Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }
 }
 
@@ -181,13 +175,12 @@ impl Thng {
             links: new.links.or(old.links),
         };
         Self {
-            id: self.id,
             stamp: self.stamp.touch(now),
             name: change.name.unwrap_or(self.name),
             product: change.product.or(self.product),
             collections: change.collections.unwrap_or(self.collections),
             details,
-            properties: self.properties,
+            ..self
         }
     }
 }
