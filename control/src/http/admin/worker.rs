@@ -9,7 +9,7 @@ use axum::http::{Method, StatusCode};
 use platform::exposition::{self, OPENMETRICS};
 use prometheus_client::{encoding::text, registry::Registry};
 
-use super::{AdminAnswer, JSON, only_reads, process, readings, unknown_path};
+use super::{AdminAnswer, JSON, only_reads, readings, unknown_path};
 use crate::state::ApiState;
 
 /// Time without a query for jobs after which a worker is not ready: three are due in it.
@@ -51,7 +51,7 @@ impl WorkerAdmin {
                 let mut shown = String::new();
                 // Writing into a `String` does not fail.
                 let _ = text::encode(&mut shown, &self.registry);
-                (StatusCode::OK, OPENMETRICS, exposition::with(&shown, &process(self.started)))
+                (StatusCode::OK, OPENMETRICS, exposition::with(&shown, &exposition::of_process(self.started)))
             }
             _ => unknown_path(),
         }
