@@ -148,8 +148,7 @@ pub async fn update_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
 ) -> Result<D, ServiceError> {
     let grant = require(caller, Verb::Update, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let (updated, after) = D::update_in(state, &mut tx, caller, &grant, reference, change).await?;
     tx.commit().await?;
     after.run(core).await?;
@@ -167,8 +166,7 @@ pub async fn delete_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let after = D::delete_in(state, &mut tx, caller, &grant, reference).await?;
     tx.commit().await?;
     after.run(core).await
@@ -187,8 +185,7 @@ pub async fn update<S: AsRef<Core> + Sync, D: Bulk<S>>(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Update, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
         match D::update_in(state, &mut tx, caller, &grant, id, change.clone()).await {
@@ -211,8 +208,7 @@ pub async fn delete<S: AsRef<Core> + Sync, D: Bulk<S>>(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
         match D::delete_in(state, &mut tx, caller, &grant, id).await {
@@ -293,8 +289,7 @@ pub async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
         return Err(CommonError::ItemCount { most: MAX_CREATED, found: items.len() }.into());
     }
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let mut results = Vec::with_capacity(items.len());
     for item in items {
         let refused =

@@ -8,7 +8,11 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 
-use super::{access::KeyLookups, capacity::Capacity, open_quotas::OpenQuotas};
+use super::{
+    access::{Caller, KeyLookups},
+    capacity::{Capacity, Place},
+    open_quotas::OpenQuotas,
+};
 use crate::{
     domain::device::DeviceKey,
     error::{CommonError, ServiceError},
@@ -231,11 +235,7 @@ impl AsRef<Self> for Core {
 #[macro_export]
 macro_rules! has_core {
     ($state:ident, $($core:ident).+) => {
-        impl ::std::fmt::Debug for $state {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str(stringify!($state))
-            }
-        }
+        ::shared::opaque!($state);
 
         impl ::std::ops::Deref for $state {
             type Target = $crate::service::Core;
@@ -262,6 +262,15 @@ impl Core {
         let mut out = [0; 16];
         self.random.fill(&mut out)?;
         Ok(out)
+    }
+
+    /// Begins the write of a request, with a place among all writes that is held until it is committed.
+    ///
+    /// # Errors
+    /// As many writes are under way as the caller, or all together, may have.
+    pub async fn begin_write(&self, caller: &Caller) -> Result<(Place, Tx), ServiceError> {
+        let place = self.capacity.write(caller)?;
+        Ok((place, self.db.begin(&caller.ctx).await?))
     }
 }
 
