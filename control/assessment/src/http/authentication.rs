@@ -4,6 +4,7 @@ use actions::http::{ActionDocument, Sender, Shown};
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use serde_with_macros::skip_serializing_none;
 use shared::standing::Verdict;
 use utoipa::ToSchema;
 use web::{
@@ -95,6 +96,7 @@ pub(super) struct ReplayRequestDocument {
 }
 
 /// The three statuses.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct VerdictDocument {
@@ -105,13 +107,10 @@ pub(super) struct VerdictDocument {
     #[schema(example = "none")]
     gray_market_status: &'static str,
     /// The points of a duplicate; absent where they were not kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     points: Option<u32>,
     /// Of the stored verdict: the version of the rules that wrote it; absent where it was not kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     rules_version: Option<u32>,
     /// Of the stored verdict: when the scan happened that wrote it, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<i64>,
 }
 

@@ -10,6 +10,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
@@ -126,26 +127,24 @@ impl From<Secret> for WebhookSecretDocument {
 }
 
 /// What became of a test event.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WebhookPingDocument {
     /// Whether the receiver took it: a status of 200 to 299.
     delivered: bool,
     /// The status of its answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<u16>,
     /// The first 1,024 bytes of its answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     excerpt: Option<String>,
     /// Why there was no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// How long it took, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     took_ms: Option<u64>,
 }
 
 /// An event on its way to a receiver, or there.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WebhookDeliveryDocument {
@@ -163,19 +162,14 @@ pub(super) struct WebhookDeliveryDocument {
     /// How often it was tried.
     attempts: u64,
     /// When it was tried last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_attempt_at: Option<i64>,
     /// When it is tried again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<i64>,
     /// The status of the last answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<i64>,
     /// The first 1,024 bytes of the last answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     excerpt: Option<String>,
     /// Why there was no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// What is sent.
     #[schema(value_type = Object)]
