@@ -11,11 +11,9 @@ use edge::bench::Hot;
 use hyper::{HeaderMap, header::HeaderValue};
 use shared::{
     negotiate::Representation,
-    redirect::{Redirect, RedirectKey, ResourceType},
-    redirect_status::RedirectStatus,
+    redirect::{Redirect, RedirectKey},
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
-    standing::Standing,
     target::Target,
     time::UnixMillis,
     wire::{
@@ -59,22 +57,14 @@ fn folded(n: usize) -> String {
 fn link(n: usize, version: usize) -> Option<Redirect> {
     let thng = "U5Gq8sKVBfgRtKRaagBefgwk";
     Some(Redirect {
-        domain: HOST.parse().ok()?,
-        short_id: folded(n).parse().ok()?,
-        resource_type: ResourceType::Thng,
-        platform_id: thng.parse().ok()?,
         thng_id: Some(thng.parse().ok()?),
-        product_id: None,
-        thng_name: None,
-        standing: Standing::default(),
-        projects: Box::default(),
-        target: format!("https://shop.example.com/products/view?item={version:08}{n:08}").into(),
-        forward_query: false,
-        status_code: RedirectStatus::default(),
-        availability: None,
-        digital_link: None,
-        created_at: UnixMillis(0),
-        updated_at: UnixMillis(0),
+        ..Redirect::plain(
+            HOST.parse().ok()?,
+            folded(n).parse().ok()?,
+            thng.parse().ok()?,
+            format!("https://shop.example.com/products/view?item={version:08}{n:08}"),
+            UnixMillis(0),
+        )
     })
 }
 

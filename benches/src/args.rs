@@ -29,11 +29,34 @@ pub(crate) struct WaymarkArgs {
 
 impl WaymarkArgs {
     /// Where it is; it is built unless it was given.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn binary(&self) -> Result<PathBuf> {
         given_or_built(self.waymark.as_deref(), "standalone", "waymark")
+    }
+}
+
+/// What is asked for by scenarios that compare redirects.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RedirectArgs {
+    /// Redirections that are asked for at random
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) links: usize,
+    #[command(flatten)]
+    pub(crate) length: Length,
+    /// Ask by GET, so that scans are recorded, and stored meanwhile
+    #[arg(long)]
+    pub(crate) get: bool,
+    #[command(flatten)]
+    pub(crate) waymark: WaymarkArgs,
+}
+
+impl RedirectArgs {
+    /// Refuses sizes that no scenario can measure.
+    ///
+    /// # Errors
+    /// There are no redirections or too many, or no rounds.
+    pub(crate) fn check(&self) -> Result<()> {
+        ensure!((1..=10_000).contains(&self.links) && self.length.rounds >= 1, "sizes are out of range");
+        Ok(())
     }
 }
 
@@ -46,9 +69,6 @@ pub(crate) struct DatabaseArgs {
 }
 
 /// The binary that was given, or that of a package, built in the profile of this program.
-///
-/// # Errors
-/// It cannot be built.
 pub(crate) fn given_or_built(given: Option<&Path>, package: &str, name: &str) -> Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());

@@ -37,9 +37,6 @@ pub(crate) struct Args {
 }
 
 /// Runs the comparison and prints it; `false` when the ratio is above the bound.
-///
-/// # Errors
-/// Something could not be started or measured.
 pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if is_smoke {
         args.length = Length { rounds: 1, seconds: 0.2 };

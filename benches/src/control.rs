@@ -41,9 +41,6 @@ pub(crate) struct Control {
 
 impl Control {
     /// Starts it on a schema of its own, with the account of the domain `tn.gg`.
-    ///
-    /// # Errors
-    /// It does not start.
     pub(crate) fn start(args: &ControlArgs) -> Result<Self> {
         let place = Place {
             binary: given_or_built(args.control.as_deref(), "control", "control")?,
@@ -71,17 +68,11 @@ impl Control {
     }
 
     /// Makes the key of an edge.
-    ///
-    /// # Errors
-    /// The command fails.
     pub(crate) fn edge_key(&self, name: &str) -> Result<String> {
         self.place.run(&["edge-keys", "create", name])
     }
 
     /// Makes a key of the platform.
-    ///
-    /// # Errors
-    /// The command fails.
     pub(crate) fn platform_key(&self) -> Result<String> {
         self.place.run(&["platform", "keys", "create"])
     }

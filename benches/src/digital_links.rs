@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::{
     answer::Answer,
-    args::{Length, WaymarkArgs},
+    args::{Length, RedirectArgs},
     drive::{Outcome, Plan, Script, Until},
     http::Client,
     links::{Id, Links, Rng},
@@ -34,33 +34,22 @@ const DEADLINE: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, clap::Args)]
 #[command(mut_arg("rounds", |arg| arg.default_value("9")), mut_arg("seconds", |arg| arg.default_value("3")))]
 pub(crate) struct Args {
-    /// Short ids that are asked for at random
-    #[arg(long, default_value_t = 10_000)]
-    links: usize,
     /// Serials of one GTIN that are asked for one after the other
     #[arg(long, default_value_t = 1_000_000)]
     serials: u32,
     #[command(flatten)]
-    length: Length,
+    of: RedirectArgs,
     /// Connections, each with one request under way
     #[arg(long, default_value_t = 64)]
     connections: usize,
-    /// Ask by GET, so that scans are recorded, and stored meanwhile
-    #[arg(long)]
-    get: bool,
-    #[command(flatten)]
-    waymark: WaymarkArgs,
 }
 
 /// Runs the comparison and prints it; `false` when an answer was wrong.
-///
-/// # Errors
-/// Something could not be started or measured.
 pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if is_smoke {
-        (args.links, args.length, args.connections) = (200, Length { rounds: 1, seconds: 0.2 }, 8);
+        (args.of.links, args.of.length, args.connections) = (200, Length { rounds: 1, seconds: 0.2 }, 8);
     }
-    ensure!((1..=10_000).contains(&args.links) && args.length.rounds >= 1, "sizes are out of range");
+    args.of.check()?;
     compare(&args, tempfile::tempdir()?.path())
 }
 
@@ -102,8 +91,8 @@ fn digits(mut number: u32) -> Id {
 }
 
 fn compare(args: &Args, folder: &Path) -> Result<bool> {
-    let waymark = Waymark::new(&args.waymark.binary()?, folder, process::split_cores()?.server, 1)?;
-    let links = Links::generate(args.links, 1);
+    let waymark = Waymark::new(&args.of.waymark.binary()?, folder, process::split_cores()?.server, 1)?;
+    let links = Links::generate(args.of.links, 1);
     let mut server = waymark.spawn()?;
     waymark.wait_for_api(&mut server)?;
     waymark.create_links(&links)?;
@@ -112,18 +101,19 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
     let mut serials = Serials { count: args.serials, asked: 0 };
     let (mut samples, mut wrong) = ([Vec::new(), Vec::new()], Outcome::default());
     let mut memory = Vec::new();
-    for round in 0..args.length.rounds {
+    for round in 0..args.of.length.rounds {
         // Each goes first as often as second.
         for by_link in [round % 2 == 1, round % 2 == 0] {
-            let mut plan = Plan { head: !args.get, ..Plan::new(waymark.edge, args.connections, Until::Done) };
+            let mut plan =
+                Plan { head: !args.of.get, ..Plan::new(waymark.edge, args.connections, Until::Done) };
             let (cpu, outcome) = if by_link {
                 plan.prefix = PREFIX;
-                turn(plan, args.length.seconds, &server, &mut serials)?
+                turn(plan, args.of.length.seconds, &server, &mut serials)?
             } else {
                 let mut short = Ask { links: &links, rng: Rng::new(round as u64), by_rule: false };
-                turn(plan, args.length.seconds, &server, &mut short)?
+                turn(plan, args.of.length.seconds, &server, &mut short)?
             };
-            if args.get {
+            if args.of.get {
                 waymark.settle()?;
             }
             wrong.add_wrong(outcome);
@@ -133,17 +123,17 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
     }
     server.stop().context("waymark up")?;
     let [short, by_link] = samples.map(|us| Spread::of(&us));
-    let method = if args.get { "GET" } else { "HEAD" };
+    let method = if args.of.get { "GET" } else { "HEAD" };
     writeln!(
         stdout(),
         "{method}, {} short ids, {} serials of one GTIN, {} asked for; {} rounds of {} s alternated; median (least–most) of \
          CPU µs/request\nby short id: {}\nby Digital Link: {}\nratio of the medians: {:.3}\n\
          MiB after each round: {}",
-        args.links,
+        args.of.links,
         args.serials,
         serials.asked,
-        args.length.rounds,
-        args.length.seconds,
+        args.of.length.rounds,
+        args.of.length.seconds,
         short.text(2),
         by_link.text(2),
         by_link.median / short.median,

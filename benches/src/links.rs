@@ -9,10 +9,8 @@ use std::{
 use anyhow::Result;
 use shared::{
     id,
-    redirect::{Redirect, RedirectKey, ResourceType},
-    redirect_status::RedirectStatus,
+    redirect::{Redirect, RedirectKey},
     short_id::{GENERATED_ALPHABET, GENERATED_LEN},
-    standing::Standing,
     time::UnixMillis,
 };
 
@@ -134,22 +132,8 @@ impl Links {
         }
         let thng = text(&id::compose(MADE_AT.0, random));
         Ok(Redirect {
-            domain: HOST.parse()?,
-            short_id: text(id).parse()?,
-            resource_type: ResourceType::Thng,
-            platform_id: thng.parse()?,
             thng_id: Some(thng.parse()?),
-            product_id: None,
-            thng_name: None,
-            standing: Standing::default(),
-            projects: Box::default(),
-            target: target.into(),
-            forward_query: false,
-            status_code: RedirectStatus::default(),
-            availability: None,
-            digital_link: None,
-            created_at: MADE_AT,
-            updated_at: MADE_AT,
+            ..Redirect::plain(HOST.parse()?, text(id).parse()?, thng.parse()?, target, MADE_AT)
         })
     }
 

@@ -127,9 +127,6 @@ impl Args {
 }
 
 /// Runs everything and prints the report; `false` when an answer was wrong.
-///
-/// # Errors
-/// Something could not be started or measured.
 pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if !args.fixed.serve_fixed.is_empty() {
         fixed::serve(&args.fixed)?;

@@ -12,7 +12,7 @@ use ::tests::hist::Hist;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    args::{Length, WaymarkArgs},
+    args::{Length, RedirectArgs},
     drive::{Outcome, Plan, Until, drive},
     http::Client,
     links::{Links, Rng},
@@ -32,36 +32,25 @@ const SIDES: std::ops::Range<usize> = 256..400;
 #[derive(Debug, Clone, clap::Args)]
 #[command(mut_arg("rounds", |arg| arg.default_value("7")), mut_arg("seconds", |arg| arg.default_value("4")))]
 pub(crate) struct Args {
-    /// Redirections that are asked for at random
-    #[arg(long, default_value_t = 10_000)]
-    links: usize,
     #[command(flatten)]
-    length: Length,
+    of: RedirectArgs,
     /// Redirects a second
     #[arg(long, default_value_t = 10_000.0)]
     redirects: f64,
     /// Images a second, each of them uncached
     #[arg(long, default_value_t = 500.0)]
     images: f64,
-    /// Ask for redirects by GET, so that scans are recorded, and stored meanwhile
-    #[arg(long)]
-    get: bool,
-    #[command(flatten)]
-    waymark: WaymarkArgs,
 }
 
 /// Runs the comparison and prints it; `false` when an answer was wrong.
-///
-/// # Errors
-/// Something could not be started or measured.
 pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if is_smoke {
-        (args.links, args.length) = (200, Length { rounds: 1, seconds: 0.3 });
+        (args.of.links, args.of.length) = (200, Length { rounds: 1, seconds: 0.3 });
         (args.redirects, args.images) = (500.0, 50.0);
     }
-    ensure!((1..=10_000).contains(&args.links) && args.length.rounds >= 1, "sizes are out of range");
-    let needed = args.images * args.length.seconds * args.length.rounds as f64;
-    ensure!(needed < (args.links * SIDES.len()) as f64, "there are not so many different images");
+    args.of.check()?;
+    let needed = args.images * args.of.length.seconds * args.of.length.rounds as f64;
+    ensure!(needed < (args.of.links * SIDES.len()) as f64, "there are not so many different images");
     compare(&args, tempfile::tempdir()?.path())
 }
 
@@ -74,8 +63,8 @@ struct Turn {
 }
 
 fn compare(args: &Args, folder: &Path) -> Result<bool> {
-    let waymark = Waymark::new(&args.waymark.binary()?, folder, process::split_cores()?.server, 1)?;
-    let links = Links::generate(args.links, 1);
+    let waymark = Waymark::new(&args.of.waymark.binary()?, folder, process::split_cores()?.server, 1)?;
+    let links = Links::generate(args.of.links, 1);
     let mut server = waymark.spawn()?;
     waymark.wait_for_api(&mut server)?;
     waymark.create_links(&links)?;
@@ -85,7 +74,7 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
 
     let [mut p50, mut p99] = [(); 2].map(|()| [Vec::new(), Vec::new()]);
     let (mut images, mut painted) = (Vec::new(), 0);
-    for round in 0..args.length.rounds {
+    for round in 0..args.of.length.rounds {
         // Each goes first as often as second.
         for turn in [round % 2, 1 - round % 2] {
             let measured = turn_of(args, &waymark, &links, (turn == 1).then_some(painted), round as u64)?;
@@ -97,12 +86,12 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
             }
             wrong.add_wrong(measured.redirects);
         }
-        if args.get {
+        if args.of.get {
             waymark.settle()?;
         }
     }
     server.stop().context("waymark up")?;
-    let rate = painted as f64 / (args.length.seconds * args.length.rounds as f64);
+    let rate = painted as f64 / (args.of.length.seconds * args.of.length.rounds as f64);
     let [[p50_alone, p50_mixed], [p99_alone, p99_mixed]] =
         [p50, p99].map(|all| all.map(|us| Spread::of(&us)));
     writeln!(
@@ -111,11 +100,11 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
          redirects alone: p50 {}, p99 {}\n\
          beside {rate:.0} uncached images/s: p50 {}, p99 {}\n\
          ratio of the medians: p50 {:.2}, p99 {:.2}\np99 of the images: {}",
-        if args.get { "GET" } else { "HEAD" },
+        if args.of.get { "GET" } else { "HEAD" },
         args.redirects,
-        args.links,
-        args.length.rounds,
-        args.length.seconds,
+        args.of.links,
+        args.of.length.rounds,
+        args.of.length.seconds,
         p50_alone.text(2),
         p99_alone.text(2),
         p50_mixed.text(2),
@@ -129,9 +118,9 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
 
 /// One turn; `first` is the first image that nobody has asked for, if there are to be images.
 fn turn_of(args: &Args, waymark: &Waymark, links: &Links, first: Option<usize>, seed: u64) -> Result<Turn> {
-    let until = Until::After(Duration::from_secs_f64(args.length.seconds));
+    let until = Until::After(Duration::from_secs_f64(args.of.length.seconds));
     let plan =
-        Plan { head: !args.get, per_second: Some(args.redirects), ..Plan::new(waymark.edge, 64, until) };
+        Plan { head: !args.of.get, per_second: Some(args.redirects), ..Plan::new(waymark.edge, 64, until) };
     let mut script = Scans::new(links, Kind::Known { among: links.count() }, Rng::new(seed).next());
     let ended = AtomicBool::new(false);
     scope(|threads| {

@@ -39,9 +39,6 @@ impl Schema {
     }
 
     /// Runs SQL in it; gives what it tells.
-    ///
-    /// # Errors
-    /// It fails.
     pub(crate) fn sql(&self, text: &str) -> Result<String> {
         let output = self.psql().args(["-c", text]).output().context("psql")?;
         ensure!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));

@@ -13,7 +13,7 @@ use tests::mmdb;
 
 use crate::{
     answer::Answer,
-    args::{Length, WaymarkArgs},
+    args::{Length, RedirectArgs},
     drive::{Outcome, Plan, Script, Until, drive},
     http::Client,
     links::{Id, Links, Rng},
@@ -26,30 +26,19 @@ use crate::{
 #[derive(Debug, Clone, clap::Args)]
 #[command(mut_arg("rounds", |arg| arg.default_value("9")), mut_arg("seconds", |arg| arg.default_value("3")))]
 pub(crate) struct Args {
-    /// Redirections that are asked for at random
-    #[arg(long, default_value_t = 10_000)]
-    links: usize,
     #[command(flatten)]
-    length: Length,
+    of: RedirectArgs,
     /// Connections, each with one request under way
     #[arg(long, default_value_t = 64)]
     connections: usize,
-    /// Ask by GET, so that scans are recorded, and stored meanwhile
-    #[arg(long)]
-    get: bool,
-    #[command(flatten)]
-    waymark: WaymarkArgs,
 }
 
 /// Runs the comparison and prints it; `false` when an answer was wrong.
-///
-/// # Errors
-/// Something could not be started or measured.
 pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if is_smoke {
-        (args.links, args.length, args.connections) = (200, Length { rounds: 1, seconds: 0.2 }, 8);
+        (args.of.links, args.of.length, args.connections) = (200, Length { rounds: 1, seconds: 0.2 }, 8);
     }
-    ensure!((1..=10_000).contains(&args.links) && args.length.rounds >= 1, "sizes are out of range");
+    args.of.check()?;
     compare(&args, tempfile::tempdir()?.path())
 }
 
@@ -125,22 +114,22 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
     });
     let database = folder.join("city.mmdb");
     fs::write(&database, mmdb::database(4, &[("127.0.0.0/8", country)]))?;
-    let mut waymark = Waymark::new(&args.waymark.binary()?, folder, process::split_cores()?.server, 1)?;
+    let mut waymark = Waymark::new(&args.of.waymark.binary()?, folder, process::split_cores()?.server, 1)?;
     waymark.geoip = Some(database);
-    let links = Links::generate(args.links, 1);
+    let links = Links::generate(args.of.links, 1);
     let mut server = waymark.spawn()?;
     waymark.wait_for_api(&mut server)?;
     waymark.create_links(&links)?;
 
     let (mut samples, mut wrong) = ([Vec::new(), Vec::new()], Outcome::default());
-    for round in 0..args.length.rounds {
+    for round in 0..args.of.length.rounds {
         // Each goes first as often as second.
         for by_rule in [round % 2 == 1, round % 2 == 0] {
             put(&waymark, &if by_rule { twenty() } else { json!([]) })?;
             let mut script = Ask { links: &links, rng: Rng::new(round as u64), by_rule };
-            let plan = Plan { head: !args.get, ..Plan::new(waymark.edge, args.connections, Until::Done) };
-            let (cpu, outcome) = turn(plan, args.length.seconds, &server, &mut script)?;
-            if args.get {
+            let plan = Plan { head: !args.of.get, ..Plan::new(waymark.edge, args.connections, Until::Done) };
+            let (cpu, outcome) = turn(plan, args.of.length.seconds, &server, &mut script)?;
+            if args.of.get {
                 waymark.settle()?;
             }
             wrong.add_wrong(outcome);
@@ -149,14 +138,14 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
     }
     server.stop().context("waymark up")?;
     let [without, with] = samples.map(|us| Spread::of(&us));
-    let method = if args.get { "GET" } else { "HEAD" };
+    let method = if args.of.get { "GET" } else { "HEAD" };
     writeln!(
         stdout(),
         "{method}, {} links, {} rounds of {} s alternated; median (least–most) of CPU µs/request\n\
          without rules: {}\nwith 20 rules, the last one fires: {}\nratio of the medians: {:.3}",
-        args.links,
-        args.length.rounds,
-        args.length.seconds,
+        args.of.links,
+        args.of.length.rounds,
+        args.of.length.seconds,
         without.text(2),
         with.text(2),
         with.median / without.median

@@ -17,9 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use foldhash::quality::RandomState;
 use replica::Table;
 use shared::{
-    redirect::{Redirect, RedirectKey, ResourceType},
-    redirect_status::RedirectStatus,
-    standing::Standing,
+    redirect::{Redirect, RedirectKey},
     time::UnixMillis,
 };
 
@@ -85,22 +83,14 @@ fn link(n: u64) -> Result<(RedirectKey, Redirect)> {
     random[8..].copy_from_slice(&mixed(n + 2).to_le_bytes());
     let platform_id = String::from_utf8(shared::id::compose(1_790_000_000_000, random).to_vec())?;
     let record = Redirect {
-        domain: HOST.parse()?,
-        short_id: short_id.parse()?,
-        resource_type: ResourceType::Thng,
-        platform_id: platform_id.parse()?,
         thng_id: Some(platform_id.parse()?),
-        product_id: None,
-        thng_name: None,
-        standing: Standing::default(),
-        projects: Box::default(),
-        target: format!("https://shop{}.example.com/products/view?item=47110{n:010}", n % 10).into(),
-        forward_query: false,
-        status_code: RedirectStatus::default(),
-        availability: None,
-        digital_link: None,
-        created_at: UnixMillis(1_790_000_000_000),
-        updated_at: UnixMillis(1_790_000_000_000),
+        ..Redirect::plain(
+            HOST.parse()?,
+            short_id.parse()?,
+            platform_id.parse()?,
+            format!("https://shop{}.example.com/products/view?item=47110{n:010}", n % 10),
+            UnixMillis(1_790_000_000_000),
+        )
     };
     Ok((RedirectKey::new(HOST, &short_id), record))
 }

@@ -4,7 +4,6 @@
 //! double the edge's dependencies. Requests that it forwards to control carry its request id.
 
 use std::{
-    fmt,
     future::Future,
     io::{IsTerminal, stderr},
     pin::Pin,
@@ -138,11 +137,7 @@ struct OnRuntime {
     runtime: tokio::runtime::Handle,
 }
 
-impl fmt::Debug for OnRuntime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnRuntime")
-    }
-}
+shared::opaque!(OnRuntime);
 
 type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'a>>;
 

@@ -3,10 +3,9 @@
 
 use std::{
     convert::Infallible,
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use bytes::Bytes;
@@ -17,10 +16,7 @@ use http::{
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use platform::{
-    Bounds, Permits,
-    exposition::{self, Process},
-};
+use platform::{Bounds, Permits, exposition};
 use prometheus_client::{encoding::text, registry::Registry};
 use replica::{ReplicaState, ReplicaStatus};
 use serde::Serialize;
@@ -190,7 +186,7 @@ impl EdgeHandle {
                 (code, JSON, serde_json::to_string(&status).unwrap_or_default())
             }
             "/metrics" => {
-                let text = exposition::with(&self.metrics_text(), &process(self.started));
+                let text = exposition::with(&self.metrics_text(), &exposition::of_process(self.started));
                 let (kind, text) = exposition::answer(accept, text);
                 (StatusCode::OK, kind, text)
             }
@@ -265,20 +261,6 @@ fn machine(data_dir: &Path, tls: Option<&TlsCerts>) -> Vec<Reading> {
         )
     }));
     readings
-}
-
-/// What this process shows of itself.
-fn process(started: SystemTime) -> String {
-    let read = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name)).unwrap_or_default();
-    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let process = Process {
-        stat: &read("stat"),
-        status: &read("status"),
-        limits: &read("limits"),
-        open_fds: fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64),
-        started_at_seconds: started.as_secs_f64(),
-    };
-    process.metrics()
 }
 
 /// Serves the admin listener until `shutdown`.

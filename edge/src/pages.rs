@@ -139,8 +139,7 @@ pub(crate) async fn keep(
 #[cfg(test)]
 mod tests {
     use shared::{
-        redirect::{Redirect, RedirectKey, ResourceType},
-        redirect_status::RedirectStatus,
+        redirect::{Redirect, RedirectKey},
         time::UnixMillis,
         wire::links::LinksPage,
     };
@@ -153,24 +152,13 @@ mod tests {
 
     fn page(at_rev: u64, ids: &[&str]) -> LinksPage {
         let link = |id: &&str| {
-            let record = Redirect {
-                domain: "tn.gg".parse().unwrap(),
-                short_id: id.parse().unwrap(),
-                resource_type: ResourceType::Thng,
-                platform_id: "0".repeat(24).parse().unwrap(),
-                thng_id: None,
-                product_id: None,
-                thng_name: None,
-                standing: shared::standing::Standing::default(),
-                projects: Box::default(),
-                target: "https://example.com/".into(),
-                forward_query: false,
-                status_code: RedirectStatus::default(),
-                availability: None,
-                digital_link: None,
-                created_at: UnixMillis(0),
-                updated_at: UnixMillis(0),
-            };
+            let record = Redirect::plain(
+                "tn.gg".parse().unwrap(),
+                id.parse().unwrap(),
+                "0".repeat(24).parse().unwrap(),
+                "https://example.com/",
+                UnixMillis(0),
+            );
             (Arc::from(*id), at_rev, Arc::new(record))
         };
         LinksPage { epoch: "E".into(), at_rev, more: false, links: ids.iter().map(link).collect() }

@@ -5,46 +5,28 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-/// What the serials of a GTIN are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SerialMode {
-    /// A serial leads where its product does.
-    #[default]
-    None,
-    /// The same, and `{21}` in a target is the serial.
-    Template,
-    /// Items with links of their own lead there, others where their product does.
-    Overrides,
-    /// The same, and a serial without a record was never issued.
-    Known,
+crate::words! {
+    /// What the serials of a GTIN are.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum SerialMode {
+        /// A serial leads where its product does.
+        #[default]
+        None = "none",
+        /// The same, and `{21}` in a target is the serial.
+        Template = "template",
+        /// Items with links of their own lead there, others where their product does.
+        Overrides = "overrides",
+        /// The same, and a serial without a record was never issued.
+        Known = "known",
+    } else ()
 }
 
 impl SerialMode {
-    /// The mode as it is written in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Template => "template",
-            Self::Overrides => "overrides",
-            Self::Known => "known",
-        }
-    }
-
     /// Whether an item may have a record of its own.
     #[must_use]
     pub const fn has_items(self) -> bool {
         matches!(self, Self::Overrides | Self::Known)
-    }
-}
-
-impl std::str::FromStr for SerialMode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let all = [Self::None, Self::Template, Self::Overrides, Self::Known];
-        all.into_iter().find(|mode| mode.as_str() == text).ok_or(())
     }
 }
 

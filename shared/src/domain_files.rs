@@ -1,6 +1,6 @@
 //! Files that a short domain serves beside its links: `robots.txt`, and those that apps ask for.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
 use serde_json::{Value, value::RawValue};
@@ -8,30 +8,20 @@ use serde_json::{Value, value::RawValue};
 /// Most bytes of a JSON file, without blanks. Two of them and the domain fit one frame of the change stream, which has 256 KiB.
 pub const MAX_FILE_BYTES: usize = 64 << 10;
 
-/// What robots may look at on a short domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Robots {
-    /// Nothing.
-    #[default]
-    None,
-    /// Every link.
-    All,
+crate::words! {
+    /// What robots may look at on a short domain.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Robots {
+        /// Nothing.
+        #[default]
+        None = "none",
+        /// Every link.
+        All = "all",
+    } else InvalidRobots
 }
 
 impl Robots {
-    /// Every one.
-    pub const ALL: [Self; 2] = [Self::None, Self::All];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::All => "all",
-        }
-    }
-
     /// The content of `/robots.txt`.
     #[must_use]
     pub const fn text(self) -> &'static str {
@@ -46,14 +36,6 @@ impl Robots {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be none or all")]
 pub struct InvalidRobots;
-
-impl FromStr for Robots {
-    type Err = InvalidRobots;
-
-    fn from_str(text: &str) -> Result<Self, InvalidRobots> {
-        Self::ALL.into_iter().find(|robots| robots.as_str() == text).ok_or(InvalidRobots)
-    }
-}
 
 /// A JSON document as it is served: without blanks. On the wire it is JSON within JSON, and not a string.
 #[derive(Clone, PartialEq, Eq)]

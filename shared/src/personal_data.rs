@@ -1,21 +1,23 @@
 //! How much of the person behind a scan an account keeps.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{fmt, net::IpAddr};
 
 use serde::{Deserialize, Serialize};
 
 use crate::networks::network_of;
 
-/// How much of the person behind a scan, or another action, an account keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PersonalData {
-    /// Everything: address, user agent, exact place.
-    Full,
-    /// The network of the address, names and major versions of the user agent, the place to some kilometres.
-    Truncated,
-    /// No address, no user agent and no coordinates: categories, and the place that a database names.
-    None,
+crate::words! {
+    /// How much of the person behind a scan, or another action, an account keeps.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum PersonalData {
+        /// Everything: address, user agent, exact place.
+        Full = "full",
+        /// The network of the address, names and major versions of the user agent, the place to some kilometres.
+        Truncated = "truncated",
+        /// No address, no user agent and no coordinates: categories, and the place that a database names.
+        None = "none",
+    } else InvalidPersonalData
 }
 
 /// A text that names no such setting.
@@ -27,19 +29,6 @@ pub struct InvalidPersonalData;
 const STEPS: f64 = 100.0;
 
 impl PersonalData {
-    /// Every setting, from most to least.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Truncated, Self::None];
-
-    /// Its name in JSON and in the database.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Truncated => "truncated",
-            Self::None => "none",
-        }
-    }
-
     /// What is kept of an address: see [`network_of`].
     #[must_use]
     pub fn address(self, ip: IpAddr) -> Option<IpAddr> {
@@ -59,14 +48,6 @@ impl PersonalData {
             Self::Truncated => Some((degrees * STEPS).round() / STEPS + 0.0),
             Self::None => None,
         }
-    }
-}
-
-impl FromStr for PersonalData {
-    type Err = InvalidPersonalData;
-
-    fn from_str(text: &str) -> Result<Self, InvalidPersonalData> {
-        Self::ALL.into_iter().find(|one| one.as_str() == text).ok_or(InvalidPersonalData)
     }
 }
 

@@ -16,45 +16,20 @@ use crate::{
     time::UnixMillis,
 };
 
-/// What kind of resource a redirection belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ResourceType {
-    /// A Thng.
-    Thng,
-    /// A product.
-    Product,
-    /// A collection.
-    Collection,
-    /// A place.
-    Place,
-}
-
-impl ResourceType {
-    /// The type as it is written in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Thng => "thng",
-            Self::Product => "product",
-            Self::Collection => "collection",
-            Self::Place => "place",
-        }
-    }
-}
-
-impl std::str::FromStr for ResourceType {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "thng" => Ok(Self::Thng),
-            "product" => Ok(Self::Product),
-            "collection" => Ok(Self::Collection),
-            "place" => Ok(Self::Place),
-            _ => Err(()),
-        }
-    }
+crate::words! {
+    /// What kind of resource a redirection belongs to.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ResourceType {
+        /// A Thng.
+        Thng = "thng",
+        /// A product.
+        Product = "product",
+        /// A collection.
+        Collection = "collection",
+        /// A place.
+        Place = "place",
+    } else ()
 }
 
 /// The key by which an edge finds a redirection: host and folded short id.
@@ -127,6 +102,35 @@ impl Redirect {
     pub fn urls(&self) -> impl Iterator<Item = &str> {
         let ended = self.availability.as_ref().and_then(|availability| availability.ended_url.as_deref());
         std::iter::once(&*self.target).chain(ended)
+    }
+
+    /// A link of a Thng that was made at `at`, leads to its target and sets nothing else.
+    #[must_use]
+    pub fn plain(
+        domain: Host,
+        short_id: ShortId,
+        platform_id: ResourceId,
+        target: impl Into<Box<str>>,
+        at: UnixMillis,
+    ) -> Self {
+        Self {
+            domain,
+            short_id,
+            resource_type: ResourceType::Thng,
+            platform_id,
+            thng_id: None,
+            product_id: None,
+            thng_name: None,
+            standing: Standing::default(),
+            projects: Box::default(),
+            target: target.into(),
+            forward_query: false,
+            status_code: RedirectStatus::default(),
+            availability: None,
+            digital_link: None,
+            created_at: at,
+            updated_at: at,
+        }
     }
 
     /// What the tags of its targets stand for.

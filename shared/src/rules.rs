@@ -25,7 +25,9 @@ pub use self::{
     compile::{Compiled, Hit, InvalidRule, Matcher},
     explain::Explained,
     field::{Facts, Field, Text},
-    headers::{MAX_LANGUAGES, MAX_PARAMETERS, accepted_languages, query_parameters, referer_host},
+    headers::{
+        MAX_LANGUAGES, MAX_PARAMETERS, accepted_languages, query_parameters, referer_host, split_at_byte,
+    },
     program::{hour, weekday},
     request::{first_language, text_of_link},
     share::{PLACES, Visitor},

@@ -14,26 +14,19 @@ use crate::{
     standing::Standing,
 };
 
-/// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scheme {
-    /// Plain HTTP.
-    Http,
-    /// HTTP over TLS.
-    Https,
+crate::words! {
+    /// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Scheme {
+        /// Plain HTTP.
+        Http = "http",
+        /// HTTP over TLS.
+        Https = "https",
+    } else InvalidHost
 }
 
 impl Scheme {
-    /// The scheme as it is written in a URL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
     /// The scheme of a host for which none was written: https, save for an address of this machine alone.
     #[must_use]
     pub fn of_host(host: &str) -> Self {
@@ -44,18 +37,6 @@ impl Scheme {
         match self {
             Self::Http => ":80",
             Self::Https => ":443",
-        }
-    }
-}
-
-impl FromStr for Scheme {
-    type Err = InvalidHost;
-
-    fn from_str(text: &str) -> Result<Self, InvalidHost> {
-        match text {
-            "http" => Ok(Self::Http),
-            "https" => Ok(Self::Https),
-            _ => Err(InvalidHost),
         }
     }
 }

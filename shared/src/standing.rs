@@ -6,39 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::commission::CommissionState;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "lowercase")]
-        pub enum $name {
-            $($(#[$of])* $variant,)*
-        }
-
-        impl $name {
-            /// Every one, the least severe first.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The status as it is written in JSON.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = ();
-
-            fn from_str(text: &str) -> Result<Self, ()> {
-                match text { $($word => Ok(Self::$variant),)* _ => Err(()) }
-            }
-        }
-    };
-}
-
-words! {
+crate::words! {
     /// `authenticationStatus` of an assessment, in order of severity.
-    Authenticity {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Authenticity {
         /// Everything speaks for it.
         Positive = "positive",
         /// Too little is known.
@@ -47,12 +19,14 @@ words! {
         Suspicious = "suspicious",
         /// It is not, or must not be here.
         Negative = "negative",
-    }
+    } else ()
 }
 
-words! {
+crate::words! {
     /// `counterfeitStatus` or `grayMarketStatus` of an assessment, in order of severity.
-    Risk {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Risk {
         /// No sign of it.
         None = "none",
         /// Too little is known.
@@ -61,7 +35,7 @@ words! {
         Suspected = "suspected",
         /// It is certain.
         Confirmed = "confirmed",
-    }
+    } else ()
 }
 
 /// The three statuses of an assessment.
@@ -126,11 +100,7 @@ mod tests {
     fn verdicts_round_trip_and_other_texts_are_refused() {
         for authentication in Authenticity::ALL {
             for counterfeit in Risk::ALL {
-                let verdict = Verdict {
-                    authentication: *authentication,
-                    counterfeit: *counterfeit,
-                    gray_market: Risk::None,
-                };
+                let verdict = Verdict { authentication, counterfeit, gray_market: Risk::None };
                 assert_eq!(verdict.to_string().parse(), Ok(verdict));
                 let json = serde_json::to_string(&verdict).unwrap();
                 assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);

@@ -22,32 +22,18 @@ pub struct Names<'a> {
     pub device: Option<Device>,
 }
 
-/// A kind of device, as far as a user agent tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Device {
-    /// A phone.
-    Phone,
-    /// A tablet. Some, such as an iPad by default, send the user agent of a desktop.
-    Tablet,
-    /// A desktop or laptop.
-    Desktop,
-    /// A program that says what it is: see [`Agent::bot`].
-    Robot,
-}
-
-impl Device {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Phone, Self::Tablet, Self::Desktop, Self::Robot];
-
-    /// As rules name it; statistics have the same words.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Phone => "phone",
-            Self::Tablet => "tablet",
-            Self::Desktop => "desktop",
-            Self::Robot => "robot",
-        }
+crate::words! {
+    /// A kind of device, as far as a user agent tells it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Device {
+        /// A phone.
+        Phone = "phone",
+        /// A tablet. Some, such as an iPad by default, send the user agent of a desktop.
+        Tablet = "tablet",
+        /// A desktop or laptop.
+        Desktop = "desktop",
+        /// A program that says what it is: see [`Agent::bot`].
+        Robot = "robot",
     }
 }
 

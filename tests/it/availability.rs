@@ -7,7 +7,9 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    json::merged,
     product::{DEADLINE, Options, PHONE, Product},
+    wait::read_until,
 };
 
 crate::on_both_engines!(a_window_opens_and_ends_while_the_edge_runs, a_pause_holds_from_its_acknowledgement);
@@ -22,10 +24,7 @@ pub(crate) fn now() -> Result<i64> {
 
 async fn make(product: &Product, more: Value) -> Result<String> {
     let owner = product.create_product().await?;
-    let mut body = json!({"platformId": owner, "defaultRedirectUrl": TARGET});
-    for (name, value) in more.as_object().context("members")? {
-        body[name] = value.clone();
-    }
+    let body = merged(json!({"platformId": owner, "defaultRedirectUrl": TARGET}), &more);
     let (status, made) =
         product.call(Method::POST, "/redirections?wait=edges&timeout=20s", Some(body)).await?;
     ensure!(status == StatusCode::CREATED && made["acked"] == made["members"], "{status}: {made}");
@@ -86,16 +85,10 @@ async fn a_window_opens_and_ends_while_the_edge_runs(engine: Engine) -> Result<(
 
     // Each was counted once, whether the link was open or closed.
     let scans = 2 + opened.scans + ended.scans;
-    let begun = std::time::Instant::now();
-    loop {
-        let counts = (hits(&product, "WINDOW").await?, product.count_scans(&owner).await?);
-        if counts == (scans, scans) {
-            return Ok(());
-        }
-        ensure!(counts.0 <= scans && counts.1 <= scans, "{counts:?} of {scans}");
-        ensure!(begun.elapsed() < DEADLINE, "{counts:?} of {scans}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let counts = async || anyhow::Ok((hits(&product, "WINDOW").await?, product.count_scans(&owner).await?));
+    let counts = read_until(counts, |(hits, stored)| *hits >= scans && *stored >= scans).await?;
+    ensure!(counts == (scans, scans), "{counts:?} of {scans}");
+    Ok(())
 }
 
 async fn a_pause_holds_from_its_acknowledgement(engine: Engine) -> Result<()> {
@@ -117,10 +110,7 @@ async fn a_pause_holds_from_its_acknowledgement(engine: Engine) -> Result<()> {
         (json!({"status": "paused", "endedUrl": null}), None),
         (json!({"status": null}), Some(TARGET)),
     ] {
-        let mut body = json!({"defaultRedirectUrl": TARGET});
-        for (name, value) in more.as_object().context("members")? {
-            body[name] = value.clone();
-        }
+        let body = merged(json!({"defaultRedirectUrl": TARGET}), &more);
         let (status, put) = product.call(Method::PUT, path, Some(body)).await?;
         ensure!(status == StatusCode::OK && put["acked"] == put["members"], "{status}: {put}");
         let (status, location) = product.scan("PAUSE").await?;
@@ -128,11 +118,7 @@ async fn a_pause_holds_from_its_acknowledgement(engine: Engine) -> Result<()> {
         ensure!(location.as_deref() == expected, "{more}: {status} {location:?}");
         ensure!(expected.is_some() || status == StatusCode::NOT_FOUND, "{more}: {status}");
     }
-    let begun = std::time::Instant::now();
-    while product.count_scans(&owner).await? < scans {
-        ensure!(begun.elapsed() < DEADLINE, "{} scans", product.count_scans(&owner).await?);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    ensure!(product.count_scans(&owner).await? == scans);
+    let counted = read_until(async || product.count_scans(&owner).await, |count| *count >= scans).await?;
+    ensure!(counted == scans, "{counted} of {scans}");
     Ok(())
 }

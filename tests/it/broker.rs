@@ -22,6 +22,7 @@ use tests::{
     db::{Engine, TestApp},
     mqtt::{Client, Hello},
     product::client,
+    wait::read_until,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -117,15 +118,9 @@ impl Broker {
 
     /// Waits until `~connected` has had these values.
     async fn until_connected(&self, thng: &str, expected: &[bool]) -> Result<()> {
-        let deadline = tokio::time::Instant::now() + DEADLINE;
-        loop {
-            let values = self.connected(thng).await?;
-            if values == expected.iter().map(|value| json!(value)).collect::<Vec<_>>() {
-                return Ok(());
-            }
-            ensure!(tokio::time::Instant::now() < deadline, "{values:?} instead of {expected:?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let expected: Vec<Value> = expected.iter().map(|value| json!(value)).collect();
+        read_until(async || self.connected(thng).await, |values| *values == expected).await?;
+        Ok(())
     }
 }
 

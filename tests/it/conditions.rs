@@ -7,6 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    kills::until,
     product::{Options, PHONE, Product},
 };
 
@@ -152,15 +153,9 @@ async fn a_scan_names_the_side_of_its_visitor(engine: Engine) -> Result<()> {
     ]);
     put(&product, "/redirector", json!({"rules": rules})).await?;
     let [_, location, _] = scan(&product, "SHOE", &[("user-agent", PHONE)], "").await?;
-    let begun = std::time::Instant::now();
-    let reaction = loop {
-        let actions = product.list(&format!("/thngs/{thng}/actions/implicitScans")).await?;
-        if let Some(action) = actions.first() {
-            break action["reactions"][0].clone();
-        }
-        ensure!(begun.elapsed() < tests::product::DEADLINE, "no scan");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    };
+    let path = format!("/thngs/{thng}/actions/implicitScans");
+    let actions = until(&product, &path, |actions| *actions != json!([])).await?;
+    let reaction = &actions[0]["reactions"][0];
     ensure!(reaction["redirectUrl"] == location, "{reaction}, not {location}");
     let name = if location == "https://example.com/first" { "First" } else { "Second" };
     ensure!(reaction["rule"]["name"] == name, "{reaction}");

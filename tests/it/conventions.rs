@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use shared::problem::Code;
 use tests::{
     db::Engine,
+    kills::{ended, until},
     product::{Options, Product},
 };
 
@@ -30,16 +31,9 @@ impl Filled {
         }
         let (status, _) = product.scan("OF-THNG").await?;
         ensure!(status == StatusCode::TEMPORARY_REDIRECT, "{status}");
-        let begun = std::time::Instant::now();
-        let mut tick = tokio::time::interval(std::time::Duration::from_millis(10));
-        let action = loop {
-            tick.tick().await;
-            let actions = product.list(&format!("/thngs/{thng}/actions/implicitScans")).await?;
-            if let Some(action) = actions.first() {
-                break action["id"].as_str().context("id")?.to_owned();
-            }
-            ensure!(begun.elapsed() < tests::product::DEADLINE, "the scan is not stored");
-        };
+        let scans = format!("/thngs/{thng}/actions/implicitScans");
+        let actions = until(&product, &scans, |actions| *actions != json!([])).await?;
+        let action = actions[0]["id"].as_str().context("id")?.to_owned();
         let (status, access) = product.call(Method::GET, "/access", None).await?;
         ensure!(status == StatusCode::OK, "{status}: {access}");
         let text = |value: &Value| value.as_str().map(str::to_owned).context("id");
@@ -108,42 +102,20 @@ impl Filled {
         let answer = request.header(header::AUTHORIZATION, &product.key).json(&job).send().await?;
         let location = answer.headers().get(header::LOCATION).context("location")?.to_str()?.to_owned();
         let job = location.rsplit('/').next().context("job")?.to_owned();
-        let begun = std::time::Instant::now();
         // What moves is not the same at two looks.
-        while product
-            .call(Method::GET, &format!("/jobs/actions/{job}"), None)
-            .await?
-            .1
-            .get("completedAt")
-            .is_none()
-        {
-            tick.tick().await;
-            ensure!(begun.elapsed() < tests::product::DEADLINE, "the job does not end");
-        }
+        ended(&product, &format!("/jobs/actions/{job}")).await?;
         let order = json!({"source": {"list": {"thngs": [thng]}}, "format": "zpl", "waitForEdges": "none"});
         let ordered = product.call(Method::POST, "/jobs/qr", Some(order)).await?;
         let order = text(&ordered.1["id"])?;
-        let path = format!("/jobs/qr/{order}");
-        while product.call(Method::GET, &path, None).await?.1.get("completedAt").is_none() {
-            tick.tick().await;
-            ensure!(begun.elapsed() < tests::product::DEADLINE, "the print order does not end");
-        }
+        ended(&product, &format!("/jobs/qr/{order}")).await?;
         let change = json!({"platformId": thng, "patch": {"title": "Changed"}});
         let asked = product.call(Method::POST, "/jobs/redirections", Some(change)).await?;
         let change = text(&asked.1["id"])?;
-        let path = format!("/jobs/redirections/{change}");
-        while product.call(Method::GET, &path, None).await?.1.get("completedAt").is_none() {
-            tick.tick().await;
-            ensure!(begun.elapsed() < tests::product::DEADLINE, "the change of links does not end");
-        }
+        ended(&product, &format!("/jobs/redirections/{change}")).await?;
         let user = text(&user["evrythngUser"])?;
         let asked = product.call(Method::POST, "/privacy/erasures", Some(json!({"user": user}))).await?;
         let erasure = text(&asked.1["id"])?;
-        let path = format!("/privacy/erasures/{erasure}");
-        while product.call(Method::GET, &path, None).await?.1.get("completedAt").is_none() {
-            tick.tick().await;
-            ensure!(begun.elapsed() < tests::product::DEADLINE, "the erasure does not end");
-        }
+        ended(&product, &format!("/privacy/erasures/{erasure}")).await?;
         let ids = [
             ("jobs", job),
             ("printOrders", order),

@@ -17,7 +17,8 @@ use tests::{
     db::{Engine, Location},
     is_long,
     killed::Killed,
-    product::{DEADLINE, Options, Product, built, root},
+    kills::until,
+    product::{Options, Product, built, root},
     python,
 };
 
@@ -57,15 +58,7 @@ async fn fill(product: &Product) -> Result<Vec<Value>> {
     let body = json!({"payload": {"type": "scans"}, "target": "THNGS",
         "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": vec![thng; COUNT]}});
     product.must_answer(202, Method::POST, "/jobs/actions", Some(body)).await?;
-    let begun = std::time::Instant::now();
-    loop {
-        let (_, jobs) = product.call(Method::GET, "/jobs/actions", None).await?;
-        if jobs[0].get("completedAt").is_some() {
-            break;
-        }
-        ensure!(begun.elapsed() < DEADLINE, "{jobs}");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    until(product, "/jobs/actions", |jobs| jobs[0].get("completedAt").is_some()).await?;
     let actions = product.list("/actions/all?perPage=100").await?;
     ensure!(actions.len() == COUNT + 2, "{} actions", actions.len());
     Ok(actions)

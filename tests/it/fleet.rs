@@ -38,7 +38,7 @@ mod silent;
 mod stream;
 mod systemd;
 
-pub(crate) use self::replicas::until;
+pub(crate) use tests::wait::until;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edge_follows_from_end_to_end() -> Result<()> {

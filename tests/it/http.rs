@@ -315,23 +315,35 @@ impl Api {
         self.call(Method::GET, uri, None).await
     }
 
+    async fn post(&self, uri: &str, body: Value) -> Result<Answer> {
+        self.call(Method::POST, uri, Some(body)).await
+    }
+
+    async fn put(&self, uri: &str, body: Value) -> Result<Answer> {
+        self.call(Method::PUT, uri, Some(body)).await
+    }
+
+    async fn delete(&self, uri: &str) -> Result<Answer> {
+        self.call(Method::DELETE, uri, None).await
+    }
+
     /// Gives users of the first account's applications the rights of the whole project.
     async fn open_rights(&self) -> Result<()> {
         let uri = format!("/accounts/{}", self.made.account);
-        self.call(Method::PUT, &uri, Some(json!({"userRights": "open"}))).await?.must_be(200)?;
+        self.put(&uri, json!({"userRights": "open"})).await?.must_be(200)?;
         Ok(())
     }
 
     /// Gives whoever registers a user in the first account its activation code.
     async fn codes_to_callers(&self) -> Result<()> {
         let uri = format!("/accounts/{}", self.made.account);
-        self.call(Method::PUT, &uri, Some(json!({"userRegistration": "caller"}))).await?.must_be(200)?;
+        self.put(&uri, json!({"userRegistration": "caller"})).await?.must_be(200)?;
         Ok(())
     }
 
     /// Creates a resource and gives its body.
     async fn create(&self, uri: &str, body: Value) -> Result<Value> {
-        Ok(self.call(Method::POST, uri, Some(body)).await?.must_be(201)?.json())
+        Ok(self.post(uri, body).await?.must_be(201)?.json())
     }
 
     /// Creates an application in a new project.

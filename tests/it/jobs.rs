@@ -20,6 +20,8 @@ use tests::{
     product::{Product, built, metrics_of, spawn_up, value_of},
 };
 
+use crate::store::schema::run;
+
 /// Longest wait for jobs to end: a lease of 30 s may have to run out first, more than once.
 const DEADLINE: Duration = Duration::from_secs(180);
 
@@ -209,12 +211,7 @@ async fn count(location: &Location, sql: &str) -> Result<u64> {
 }
 
 async fn execute(location: &Location, sql: &str) -> Result<()> {
-    let sql = AssertSqlSafe(sql.to_owned());
-    match location {
-        Location::Sqlite(path) => sqlx::raw_sql(sql).execute(&mut sqlite(path).await?).await.map(|_| ()),
-        Location::Postgres(url) => sqlx::raw_sql(sql).execute(&mut postgres(url).await?).await.map(|_| ()),
-    }?;
-    Ok(())
+    run(location, &[sql.to_owned()]).await
 }
 
 /// Waits until a count is at least so large.

@@ -7,6 +7,7 @@ use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    json::merged,
     product::{Options, PHONE, Product},
 };
 
@@ -22,12 +23,10 @@ const DAY_MS: i64 = 86_400_000;
 const PRODUCTS: &str = "/products?wait=edges&timeout=20s";
 
 fn link(link_type: &str, page: &str, more: Value) -> Value {
-    let mut link =
-        json!({"linkType": link_type, "href": format!("https://example.com/{page}"), "title": page});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        link[name] = value.clone();
-    }
-    link
+    merged(
+        json!({"linkType": link_type, "href": format!("https://example.com/{page}"), "title": page}),
+        &more,
+    )
 }
 
 fn default(link_type: &str, page: &str) -> Value {
@@ -70,11 +69,7 @@ fn shoe(at: i64) -> Value {
 /// Products with every serial mode, items with and without links, and a rule; gives the ids of the products.
 async fn prepare(product: &Product) -> Result<[String; 5]> {
     let of = |name: &str, gtin: &str, more: Value| {
-        let mut body = json!({"name": name, "identifiers": {"gs1:01": gtin}});
-        for (name, value) in more.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        body
+        merged(json!({"name": name, "identifiers": {"gs1:01": gtin}}), &more)
     };
     let with_serial = json!([default("gs1:pip", "{01}/{21}/{thngId}")]);
     let mode = |mode: &str| json!({"serialMode": mode, "links": with_serial});

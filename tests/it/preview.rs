@@ -5,6 +5,7 @@ use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    json::merged,
     product::{Options, PHONE, Product},
 };
 
@@ -50,10 +51,8 @@ async fn prepare(product: &Product) -> Result<()> {
         ("LATER", json!({"validFrom": at + 86_400_000})),
     ] {
         let target = "https://example.com/own/{platformId}?x=y#top";
-        let mut body = json!({"platformId": bag, "defaultRedirectUrl": target, "shortId": short_id});
-        for (name, value) in more.as_object().context("members")? {
-            body[name] = value.clone();
-        }
+        let body =
+            merged(json!({"platformId": bag, "defaultRedirectUrl": target, "shortId": short_id}), &more);
         let made = create(product, "/redirections?wait=edges&timeout=20s", body).await;
         made.with_context(|| short_id.to_owned())?;
     }

@@ -32,6 +32,7 @@ use shared::{
 use tests::{
     db::{Engine, TestApp},
     product::DEADLINE,
+    wait::until,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -190,16 +191,6 @@ async fn look(made: &TestApp, servers: &[&tests::redis::RedisServer], shards: u1
 
 async fn current_epoch(made: &TestApp) -> Result<shared::wire::stream::Epoch> {
     Ok(redirects::store::log::load_head(&mut made.app.core.db.read().await?).await?.epoch)
-}
-
-/// Waits for a condition that comes by itself.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    let begun = Instant::now();
-    while !is_so().await? {
-        ensure!(begun.elapsed() < DEADLINE, "it never came: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
 }
 
 /// A second hub over the same log, as another replica has one.

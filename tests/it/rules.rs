@@ -1,13 +1,12 @@
 //! Redirect rules over the real product: written, live at the acknowledgement, recorded in the scan's action.
 
-use std::time::Instant;
-
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
-    product::{DEADLINE, Options, PHONE, Product},
+    product::{Options, PHONE, Product},
+    wait::read_until,
 };
 
 const OWN: &str = "https://example.com/own";
@@ -48,29 +47,16 @@ async fn assert_led(product: &Product, short_id: &str, language: &str, expected:
 
 /// Waits for what follows a change without an acknowledgement of its own.
 async fn eventually_led(product: &Product, short_id: &str, expected: &str) -> Result<()> {
-    let begun = Instant::now();
-    loop {
-        let location = led(product, Method::HEAD, short_id, "en").await?;
-        if location == expected {
-            return Ok(());
-        }
-        ensure!(begun.elapsed() < DEADLINE, "{short_id} still leads to {location}");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    let read = async || led(product, Method::HEAD, short_id, "en").await;
+    read_until(read, |location| location == expected).await?;
+    Ok(())
 }
 
 /// Waits for the scans of a Thng; gives the reactions of each, oldest first.
 async fn reactions(product: &Product, thng: &str, count: usize) -> Result<Vec<Value>> {
-    let begun = Instant::now();
-    loop {
-        let path = format!("/thngs/{thng}/actions/implicitScans?perPage=100&sortOrder=ASCENDING");
-        let all = product.list(&path).await?;
-        if all.len() >= count {
-            return Ok(all.into_iter().map(|mut action| action["reactions"].take()).collect());
-        }
-        ensure!(begun.elapsed() < DEADLINE, "{} of {count} scans", all.len());
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    let path = format!("/thngs/{thng}/actions/implicitScans?perPage=100&sortOrder=ASCENDING");
+    let all = read_until(async || product.list(&path).await, |all| all.len() >= count).await?;
+    Ok(all.into_iter().map(|mut action| action["reactions"].take()).collect())
 }
 
 async fn rules_choose_the_target(engine: Engine) -> Result<()> {

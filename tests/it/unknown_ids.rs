@@ -1,26 +1,19 @@
 //! Requests for ids that do not exist, from a real edge to the list of an account.
 
-use std::time::Instant;
-
 use anyhow::{Result, ensure};
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use serde_json::Value;
 use tests::{
     db::Engine,
-    product::{DEADLINE, Options, Product},
+    kills::until,
+    product::{Options, Product},
 };
 
 /// Asks until the edge has reported so many requests.
 async fn reported(product: &Product, requests: i64) -> Result<Value> {
-    let end = Instant::now() + DEADLINE;
-    loop {
-        let body = product.must_answer(200, Method::GET, "/scans/unknown", None).await?;
-        if body["requests"] == requests {
-            return Ok(body);
-        }
-        ensure!(Instant::now() < end && body["requests"].as_i64() < Some(requests), "{body}");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    let body = until(product, "/scans/unknown", |body| body["requests"].as_i64() >= Some(requests)).await?;
+    ensure!(body["requests"] == requests, "{body}");
+    Ok(body)
 }
 
 async fn unknown_ids_are_counted_from_the_edge_to_the_list(engine: Engine) -> Result<()> {

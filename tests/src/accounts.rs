@@ -1,4 +1,4 @@
-//! Accounts, operators and keys that tests write straight into a database.
+//! Accounts, operators and keys that tests write straight into a database; each fails when the database does.
 
 use anyhow::Result;
 use kernel::{
@@ -14,9 +14,6 @@ use tenants::store::accounts;
 use crate::db::{TestApp, random16};
 
 /// Adds another account with an operator, and a short domain if one is given; `now` is in milliseconds since 1970.
-///
-/// # Errors
-/// The database refuses.
 pub async fn add(db: &Db, now: i64, email: &str, domain: Option<&str>) -> Result<(AccountId, OperatorId)> {
     let (account, operator) = (AccountId::new(now, random16()?), OperatorId::new(now, random16()?));
     let mut tx = db.begin(&Ctx::default()).await?;
@@ -30,9 +27,6 @@ pub async fn add(db: &Db, now: i64, email: &str, domain: Option<&str>) -> Result
 }
 
 /// Gives an operator a key of 80 characters.
-///
-/// # Errors
-/// The database refuses.
 pub async fn add_key(
     db: &Db,
     now: i64,
@@ -46,9 +40,6 @@ pub async fn add_key(
 
 impl TestApp {
     /// Gives its operator a key of 80 characters, made at the beginning of time.
-    ///
-    /// # Errors
-    /// The database refuses.
     pub async fn add_key(&self, key: &str) -> Result<()> {
         add_key(&self.app.core.db, 1, key, (self.account, self.operator)).await
     }

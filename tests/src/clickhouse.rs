@@ -33,9 +33,6 @@ struct Running {
 
 impl ClickHouse {
     /// Starts one on a free port.
-    ///
-    /// # Errors
-    /// Its package cannot be installed, or it does not start.
     pub fn start() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let (running, port) = run(&folder, 0)?;
@@ -43,9 +40,6 @@ impl ClickHouse {
     }
 
     /// Kills it, and starts it again on its data and its port.
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn start_again(&self) -> Result<()> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = running.child.kill();
@@ -56,9 +50,6 @@ impl ClickHouse {
 
     /// What it does with the next statement that begins so: `lose` the answer, `die` before, `hang`, `passing` for an error
     /// that passes, or `wait`, which `go` ends.
-    ///
-    /// # Errors
-    /// It has ended.
     pub fn tell(&self, statement: &str, what: &str) -> Result<()> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         writeln!(running.ask, "{statement}|{what}")?;
@@ -83,9 +74,6 @@ impl ClickHouse {
     }
 
     /// The answer to a statement.
-    ///
-    /// # Errors
-    /// The server refuses it.
     pub async fn ask(&self, sql: &str) -> Result<String> {
         let url = format!("http://127.0.0.1:{}/?database=waymark", self.port);
         let request = client()?.post(url).body(sql.to_owned());

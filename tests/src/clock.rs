@@ -27,9 +27,6 @@ impl Clock {
     }
 
     /// Moves it by so many seconds from the machine's.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn set(&self, seconds: i64) -> Result<()> {
         // Exchanged at once: half a file would be read as another time.
         let new = self.file.with_extension("new");

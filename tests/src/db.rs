@@ -88,9 +88,6 @@ pub enum Location {
 
 impl Location {
     /// Opens the database without migrating it.
-    ///
-    /// # Errors
-    /// The database cannot be opened.
     pub async fn open(&self) -> Result<Db, StoreError> {
         match self {
             Self::Sqlite(path) => Db::open_sqlite(path).await,
@@ -121,9 +118,6 @@ impl TestDb {
     }
 
     /// Makes a fresh database in a server, with the schema of this build.
-    ///
-    /// # Errors
-    /// The server does not answer.
     pub async fn in_server(url: String) -> anyhow::Result<Self> {
         let own = postgres::copy_of_migrated(&url).await?;
         Self::open(Location::Postgres(own), tempfile::tempdir()?).await
@@ -137,9 +131,6 @@ impl TestDb {
 
 /// Puts an empty database of SQLite with the schema of this build into a folder, which is made if it is missing; both are for
 /// their owner alone. Starts on nothing are tests of `waymark up` itself.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) async fn copy_migrated(to: &Path) -> anyhow::Result<()> {
     if let Some(folder) = to.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -238,17 +229,11 @@ pub struct TestApp {
 
 impl TestApp {
     /// Makes the account and runs the writer and the change stream until the runtime ends.
-    ///
-    /// # Errors
-    /// The engine does not run.
     pub async fn new(engine: Engine) -> anyhow::Result<Self> {
         Self::with(engine, |_| {}).await
     }
 
     /// [`Self::new`] with other parts.
-    ///
-    /// # Errors
-    /// The engine does not run.
     pub async fn with(engine: Engine, adapt: impl FnOnce(&mut Parts)) -> anyhow::Result<Self> {
         let mut made = Self::make(engine, adapt).await?;
         if let Some(task) = made.writer.take() {
@@ -261,9 +246,6 @@ impl TestApp {
     }
 
     /// Makes the account and leaves the tasks to the test.
-    ///
-    /// # Errors
-    /// The engine does not run.
     pub async fn without_tasks(engine: Engine) -> anyhow::Result<Self> {
         Self::make(engine, |_| {}).await
     }
@@ -352,9 +334,6 @@ pub fn secret_keys() -> anyhow::Result<SecretKeys> {
 }
 
 /// What goes out goes to this machine alone.
-///
-/// # Errors
-/// TLS cannot be set up.
 pub fn egress() -> anyhow::Result<EgressClient> {
     // The second call finds the provider there.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -369,9 +348,6 @@ fn bern() -> anyhow::Result<CityDatabase> {
 }
 
 /// 128 random bits.
-///
-/// # Errors
-/// The system has none to give.
 pub fn random16() -> anyhow::Result<[u8; 16]> {
     let mut out = [0; 16];
     getrandom::fill(&mut out).map_err(|error| anyhow::anyhow!("{error}"))?;

@@ -43,9 +43,6 @@ impl Drop for DnsServer {
 
 impl DnsServer {
     /// Starts a server without records.
-    ///
-    /// # Errors
-    /// No port is free.
     pub async fn start() -> Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0").await?;
         let address = socket.local_addr()?;

@@ -12,9 +12,6 @@ const AUDIT_COLUMNS: &str = "account_id, at, actor_kind, actor_id, key_id, netwo
     resource_id, before, after";
 
 /// The rows of each table, in an order of their own.
-///
-/// # Errors
-/// The database cannot be read.
 pub async fn fingerprint(location: &Location) -> Result<BTreeMap<String, Vec<String>>> {
     let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
     match location {

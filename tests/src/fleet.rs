@@ -53,9 +53,6 @@ pub struct Control {
 
 impl Fleet {
     /// Starts so many replicas over a fresh database with one account and the short domain `tn.gg`.
-    ///
-    /// # Errors
-    /// One does not start.
     pub async fn start(controls: usize) -> Result<Self> {
         let db = TestDb::new(Engine::Postgres).await?;
         let Location::Postgres(url) = &db.location else { bail!("a fleet is on Postgres") };
@@ -63,9 +60,6 @@ impl Fleet {
     }
 
     /// Starts so many replicas over an empty database, with one account and the short domain `tn.gg`.
-    ///
-    /// # Errors
-    /// One does not start.
     pub async fn start_on(database: String, db: kernel::store::Db, controls: usize) -> Result<Self> {
         // The second call finds the provider there.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -93,9 +87,6 @@ impl Fleet {
     }
 
     /// Starts one more replica.
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn add_control(&mut self) -> Result<()> {
         let control = self.spawn_control(["127.0.0.1:0"; 3])?;
         self.controls.push(control);
@@ -103,9 +94,6 @@ impl Fleet {
     }
 
     /// Starts a replica again, on the ports it had.
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn restart_control(&mut self, at: usize) -> Result<()> {
         let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
         let Control { api, internal, admin, .. } = &self.controls[at];
@@ -137,9 +125,6 @@ impl Fleet {
     }
 
     /// The `control` binary over the fleet's schema, without a subcommand.
-    ///
-    /// # Errors
-    /// It was not built.
     pub fn control_command(&self) -> Result<Command> {
         let mut command = Command::new(built("control")?);
         command.env("DATABASE_URL", &self.database).env("RUST_LOG", "warn");
@@ -171,17 +156,11 @@ impl Fleet {
     }
 
     /// Runs a command of `control` to its end.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn control(&self, args: &[&str]) -> Result<Output> {
         Ok(self.control_command()?.args(args).output()?)
     }
 
     /// Runs a command of `control` that must succeed; gives what it says.
-    ///
-    /// # Errors
-    /// It fails.
     pub fn control_ok(&self, args: &[&str]) -> Result<String> {
         let output = self.control(args)?;
         let error = String::from_utf8_lossy(&output.stderr);
@@ -190,17 +169,11 @@ impl Fleet {
     }
 
     /// Makes a key of an edge.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn edge_key(&self, edge: &str) -> Result<String> {
         self.control_ok(&["edge-keys", "create", edge])
     }
 
     /// Calls the API of a replica with the operator's key; gives status and JSON (`null` for an empty body).
-    ///
-    /// # Errors
-    /// Nothing answers, or the body is not JSON.
     pub async fn call(
         &self,
         at: usize,
@@ -218,9 +191,6 @@ impl Fleet {
     }
 
     /// Creates a product; gives its id.
-    ///
-    /// # Errors
-    /// The API refuses.
     pub async fn create_product(&self, at: usize) -> Result<String> {
         let (status, body) = self.call(at, Method::POST, "/products", Some(json!({"name": "Bag"}))).await?;
         ensure!(status == StatusCode::CREATED, "{status}: {body}");
@@ -228,9 +198,6 @@ impl Fleet {
     }
 
     /// Creates a redirection; `query` is empty or such as `?wait=edges`. Gives status and record.
-    ///
-    /// # Errors
-    /// Nothing answers.
     pub async fn create_redirection(
         &self,
         at: usize,
@@ -244,9 +211,6 @@ impl Fleet {
     }
 
     /// Creates so many redirections in arrays.
-    ///
-    /// # Errors
-    /// The API refuses.
     pub async fn create_many(&self, at: usize, product: &str, count: usize) -> Result<()> {
         let mut left = count;
         while left > 0 {
@@ -263,9 +227,6 @@ impl Fleet {
 
 impl Control {
     /// Reads its metrics: name and value of each line.
-    ///
-    /// # Errors
-    /// The admin listener does not answer.
     pub async fn metrics(&self, http: &reqwest::Client) -> Result<HashMap<String, f64>> {
         metrics_of(http, &self.admin).await
     }
@@ -277,9 +238,6 @@ impl Control {
     }
 
     /// Kills it: no time to tidy up.
-    ///
-    /// # Errors
-    /// The process cannot be killed.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -287,18 +245,12 @@ impl Control {
     }
 
     /// Asks it to drain and stop.
-    ///
-    /// # Errors
-    /// It cannot be asked.
     pub fn terminate(&self) -> Result<()> {
         Command::new("kill").args(["-TERM", &self.pid().to_string()]).status()?;
         Ok(())
     }
 
     /// Waits until it has ended.
-    ///
-    /// # Errors
-    /// It does not end in time.
     pub async fn ended(&mut self) -> Result<ExitStatus> {
         let begun = Instant::now();
         while begun.elapsed() < DEADLINE {

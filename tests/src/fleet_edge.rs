@@ -31,17 +31,11 @@ pub struct FleetEdge {
 
 impl Fleet {
     /// Starts an edge that knows every replica there is now.
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn add_edge(&self, name: &str) -> Result<FleetEdge> {
         self.add_edge_with(name, self.redis_settings.clone())
     }
 
     /// Starts an edge that finds Redis by settings of its own.
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn add_edge_with(&self, name: &str, redis: Vec<(&'static str, String)>) -> Result<FleetEdge> {
         let mut settings = self.edge_settings(name)?;
         settings.extend(redis);
@@ -50,9 +44,6 @@ impl Fleet {
     }
 
     /// The settings of an edge that knows every replica there is now, and not yet Redis; it gets a key.
-    ///
-    /// # Errors
-    /// The key cannot be made.
     pub fn edge_settings(&self, name: &str) -> Result<Vec<(&'static str, String)>> {
         let folder: PathBuf = self.dir.join(name);
         std::fs::create_dir_all(&folder)?;
@@ -90,18 +81,12 @@ impl FleetEdge {
     }
 
     /// The folder of what it keeps.
-    ///
-    /// # Errors
-    /// It has none.
     pub fn data_dir(&self) -> Result<PathBuf> {
         let found = self.settings.iter().find(|(name, _)| *name == "WAYMARK_DATA_DIR");
         Ok(found.context("no folder")?.1.clone().into())
     }
 
     /// Kills it: no time to tidy up.
-    ///
-    /// # Errors
-    /// The process cannot be killed.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -109,9 +94,6 @@ impl FleetEdge {
     }
 
     /// Asks it to drain and stop, and waits until it has.
-    ///
-    /// # Errors
-    /// It does not stop in time.
     pub async fn stop(&mut self) -> Result<ExitStatus> {
         signal(self.pid(), "TERM")?;
         let begun = Instant::now();
@@ -125,9 +107,6 @@ impl FleetEdge {
     }
 
     /// Starts it again on the same ports and folder.
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn start_again(&mut self) -> Result<()> {
         let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
         let ports = [host(&self.url), host(&self.admin)];
@@ -143,17 +122,11 @@ impl FleetEdge {
     }
 
     /// What `/ready` says.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn ready(&self, http: &reqwest::Client) -> Result<Value> {
         Ok(http.get(format!("{}/ready", self.admin)).send().await?.json().await?)
     }
 
     /// Waits until it follows the stream and has applied everything up to `rev`.
-    ///
-    /// # Errors
-    /// It does not in time.
     pub async fn until_live(&self, http: &reqwest::Client, rev: u64) -> Result<()> {
         let (begun, mut last) = (Instant::now(), None);
         while begun.elapsed() < DEADLINE {
@@ -168,9 +141,6 @@ impl FleetEdge {
     }
 
     /// Scans a short id as a phone; gives status and `Location`.
-    ///
-    /// # Errors
-    /// Nothing answers.
     pub async fn scan(&self, http: &reqwest::Client, short_id: &str) -> Result<(StatusCode, Option<String>)> {
         let request = http
             .get(format!("{}/{short_id}", self.url))

@@ -5,9 +5,6 @@ use reqwest::{RequestBuilder, StatusCode};
 use serde_json::Value;
 
 /// Sends JSON (or nothing); gives status and JSON (`null` for an empty body).
-///
-/// # Errors
-/// Nothing answers, or the body is not JSON.
 pub async fn send(request: RequestBuilder, body: Option<Value>) -> Result<(StatusCode, Value)> {
     let request = if let Some(body) = body { request.json(&body) } else { request };
     let response = request.send().await?;
@@ -30,4 +27,13 @@ pub fn text(body: &Value, member: &str) -> Result<String> {
 /// As of [`text`].
 pub fn id(made: &Value) -> Result<String> {
     text(made, "id")
+}
+
+/// A body with the members of another one added, which take precedence.
+#[must_use]
+pub fn merged(mut body: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        body[name] = value.clone();
+    }
+    body
 }

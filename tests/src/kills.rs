@@ -64,9 +64,6 @@ pub fn say(text: &str) {
 }
 
 /// As though every lease of a product that was killed had run out. On SQLite there is one process, which frees them as it starts.
-///
-/// # Errors
-/// The database does not answer.
 pub async fn expire_leases(product: &Product) -> Result<()> {
     let Location::Postgres(url) = product.location() else { return Ok(()) };
     let sql = "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL; \
@@ -78,18 +75,12 @@ pub async fn expire_leases(product: &Product) -> Result<()> {
 }
 
 /// Creates a resource; gives it.
-///
-/// # Errors
-/// The API refuses.
 pub async fn create(product: &Product, path: &str, body: Value) -> Result<Value> {
     let made = product.must_answer(201, Method::POST, path, Some(body)).await?;
     Ok(made)
 }
 
 /// Reads a resource until it is as `is` says; gives it.
-///
-/// # Errors
-/// The API refuses, or it takes too long.
 pub async fn until(product: &Product, path: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
     let begun = Instant::now();
     let mut tick = tokio::time::interval(Duration::from_millis(5));
@@ -104,9 +95,6 @@ pub async fn until(product: &Product, path: &str, is: impl Fn(&Value) -> bool) -
 }
 
 /// Waits until an item of background work has ended; gives it.
-///
-/// # Errors
-/// As [`until`].
 pub async fn ended(product: &Product, path: &str) -> Result<Value> {
     until(product, path, |item| item.get("completedAt").is_some()).await
 }

@@ -1,4 +1,6 @@
 //! Shared test code: databases of both engines, and the parts of a running product.
+//!
+//! A function whose docs name no errors fails when what it starts or asks does not start, answer or end in time.
 
 pub mod accounts;
 pub mod campaign;
@@ -22,6 +24,8 @@ pub mod python;
 pub mod raw_edge;
 pub mod receiver;
 pub mod redis;
+pub mod sql;
+pub mod wait;
 
 /// Whether tests repeat what they do as often as they can: `WAYMARK_TEST_LONG`, which `tests/run --long` sets.
 #[must_use]

@@ -66,9 +66,6 @@ pub struct Message {
 
 impl Client {
     /// Connects, and gives the answer to the CONNECT, be it good or bad.
-    ///
-    /// # Errors
-    /// Nothing answers.
     pub async fn connect(address: &str, hello: &Hello<'_>) -> Result<(Self, ConnAckPacket)> {
         let mut options = ConnectOptions::new(hello.id)
             .with_keep_alive(Duration::from_secs(hello.keep_alive))
@@ -92,9 +89,6 @@ impl Client {
     }
 
     /// Connects, and must be let in.
-    ///
-    /// # Errors
-    /// It is not.
     pub async fn enter(address: &str, hello: &Hello<'_>) -> Result<Self> {
         let (client, answer) = Self::connect(address, hello).await?;
         ensure!(u8::from(answer.reason_code) == 0 && !answer.session_present, "{answer:?}");
@@ -102,9 +96,6 @@ impl Client {
     }
 
     /// Subscribes; gives the answer.
-    ///
-    /// # Errors
-    /// The connection ended.
     pub async fn subscribe(&mut self, filter: &str, qos: QoS) -> Result<SubAckReasonCode> {
         let id = self.id();
         let packet = if self.version == 5 { SubscribePacket::new(id) } else { SubscribePacket::new_v311(id) };
@@ -118,9 +109,6 @@ impl Client {
     }
 
     /// Ends a subscription.
-    ///
-    /// # Errors
-    /// The connection ended.
     pub async fn unsubscribe(&mut self, filter: &str) -> Result<()> {
         let id = self.id();
         let mut packet = UnsubscribePacket::new(id);
@@ -133,9 +121,6 @@ impl Client {
     }
 
     /// Publishes with QoS 0 or 1; gives the reason code of the answer.
-    ///
-    /// # Errors
-    /// The connection ended.
     pub async fn publish(&mut self, topic: &str, payload: &str, qos: QoS) -> Result<u8> {
         let id = self.id();
         let payload = Bytes::from(payload.to_owned());
@@ -169,9 +154,6 @@ impl Client {
     }
 
     /// The next message, acknowledged.
-    ///
-    /// # Errors
-    /// None comes in time, or the connection ended.
     pub async fn hear(&mut self) -> Result<Message> {
         let packet = if self.waiting.is_empty() {
             match self.read().await?.context("closed")? {
@@ -188,9 +170,6 @@ impl Client {
     }
 
     /// Asks for a sign of life; what was heard before it is kept.
-    ///
-    /// # Errors
-    /// The connection ended.
     pub async fn ping(&mut self) -> Result<()> {
         self.stream.write_all(&[0xc0, 0]).await?;
         match self.answer().await? {
@@ -200,9 +179,6 @@ impl Client {
     }
 
     /// Says good-bye.
-    ///
-    /// # Errors
-    /// The connection ended before.
     pub async fn leave(mut self) -> Result<()> {
         if self.version == 5 {
             self.send(&DisconnectPacket::normal()).await?;
@@ -214,9 +190,6 @@ impl Client {
     }
 
     /// Waits until the other side ends the connection; gives the reason if it said one.
-    ///
-    /// # Errors
-    /// It does not in time.
     pub async fn ended(mut self) -> Result<Option<u8>> {
         let mut reason = None;
         // A reset is an end too.

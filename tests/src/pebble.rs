@@ -50,9 +50,6 @@ pub struct Pebble {
 
 impl Prepared {
     /// Takes ports, and makes a certificate for 127.0.0.1.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub fn new() -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
@@ -74,9 +71,6 @@ impl Prepared {
     }
 
     /// Starts it.
-    ///
-    /// # Errors
-    /// It is not installed, or does not start.
     pub async fn start(self, checks: Checks) -> Result<Pebble> {
         let Self { port, management, dir } = self;
         let (http, tls) = match checks {
@@ -120,9 +114,6 @@ impl Prepared {
 
 impl Pebble {
     /// Starts one that takes every host to be right.
-    ///
-    /// # Errors
-    /// It is not installed, or does not start.
     pub async fn start() -> Result<Self> {
         Prepared::new()?.start(Checks::Nothing).await
     }
@@ -134,9 +125,6 @@ impl Pebble {
     }
 
     /// The certificate of its server, which is its own root, in PEM.
-    ///
-    /// # Errors
-    /// It is gone.
     pub fn trust(&self) -> Result<Vec<u8>> {
         Ok(fs::read(self.dir.path().join("cert.pem"))?)
     }
@@ -154,9 +142,6 @@ impl Pebble {
     }
 
     /// The root of the certificates that it gives, in PEM.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn root(&self) -> Result<Vec<u8>> {
         let own = reqwest::Certificate::from_pem(&self.trust()?)?;
         let client = reqwest::Client::builder().tls_certs_only([own]).no_proxy().build()?;
@@ -165,9 +150,6 @@ impl Pebble {
     }
 
     /// How many orders it got.
-    ///
-    /// # Errors
-    /// Its log is gone.
     pub fn orders(&self) -> Result<usize> {
         Ok(self.log()?.matches("POST /order-plz").count())
     }

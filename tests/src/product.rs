@@ -23,9 +23,6 @@ use crate::{
 };
 
 /// Writes the key of an edge so that nobody else can read it.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn write_key(path: &Path, key: &str) -> std::io::Result<()> {
     std::fs::write(path, key)?;
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
@@ -105,17 +102,11 @@ pub fn root() -> &'static Path {
 }
 
 /// Path of the binary that `cargo build` put beside this one.
-///
-/// # Errors
-/// It was not built.
 pub fn binary() -> Result<PathBuf> {
     built("waymark")
 }
 
 /// Path of a binary that `cargo build` put beside this one.
-///
-/// # Errors
-/// It was not built.
 pub fn built(name: &str) -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     // Tests lie one folder deeper than programs.
@@ -126,9 +117,6 @@ pub fn built(name: &str) -> Result<PathBuf> {
 }
 
 /// A key of 80 random characters.
-///
-/// # Errors
-/// The system has no random bits.
 pub fn random_key() -> Result<String> {
     let mut random = [0; 240];
     getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -136,9 +124,6 @@ pub fn random_key() -> Result<String> {
 }
 
 /// A client that follows no redirect, with connections of its own.
-///
-/// # Errors
-/// The system has no random bits.
 pub fn client() -> Result<reqwest::Client> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     // The environment may name a proxy; the product is on loopback.
@@ -147,9 +132,6 @@ pub fn client() -> Result<reqwest::Client> {
 
 impl Product {
     /// Starts the product on a fresh data folder.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn start(options: Options) -> Result<Self> {
         let db = match options.engine {
             Engine::Sqlite => None,
@@ -159,9 +141,6 @@ impl Product {
     }
 
     /// Starts the product on a fresh data folder, over a database of Postgres if one is given.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn start_over(options: Options, db: Option<TestDb>) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let data = dir.path().join("data");
@@ -200,9 +179,6 @@ impl Product {
     }
 
     /// Starts it again on the same data and the same ports, after [`Self::kill`] or [`Self::stop`].
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn start_again(&mut self) -> Result<()> {
         let mut command = Command::new(binary()?);
         let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
@@ -221,9 +197,6 @@ impl Product {
     }
 
     /// Kills it as a power cut of the process would: no time to tidy up.
-    ///
-    /// # Errors
-    /// The process cannot be killed.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -231,9 +204,6 @@ impl Product {
     }
 
     /// Asks it to drain and stop, and waits until it has.
-    ///
-    /// # Errors
-    /// It does not stop in time.
     pub fn stop(&mut self) -> Result<ExitStatus> {
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &pid]).status()?;
@@ -248,9 +218,6 @@ impl Product {
     }
 
     /// What it logged so far, with [`Options::logged`].
-    ///
-    /// # Errors
-    /// There is no log.
     pub fn log(&self) -> std::io::Result<String> {
         std::fs::read_to_string(log_beside(&self.data))
     }
@@ -271,17 +238,11 @@ impl Product {
     }
 
     /// Reads the edge's metrics: name and value of each line.
-    ///
-    /// # Errors
-    /// The admin listener does not answer.
     pub async fn metrics(&self) -> Result<HashMap<String, f64>> {
         metrics_of(&self.http, &self.admin).await
     }
 
     /// Calls the API with the operator's key; gives status and JSON (`null` for an empty body).
-    ///
-    /// # Errors
-    /// Nothing answers, or the body is not JSON.
     pub async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<(StatusCode, Value)> {
         let request = self
             .http
@@ -292,9 +253,6 @@ impl Product {
     }
 
     /// [`Self::call`], which must be answered with this status; gives the body.
-    ///
-    /// # Errors
-    /// Something else is answered.
     pub async fn must_answer(
         &self,
         status: u16,
@@ -308,18 +266,12 @@ impl Product {
     }
 
     /// Creates a product; gives its id.
-    ///
-    /// # Errors
-    /// The API refuses.
     pub async fn create_product(&self) -> Result<String> {
         let bag = json!({"name": "Bag"});
         id(&self.must_answer(201, Method::POST, "/products", Some(bag)).await?)
     }
 
     /// Creates a redirection and waits for the edge; gives the record.
-    ///
-    /// # Errors
-    /// The API refuses.
     pub async fn create_redirection(
         &self,
         platform_id: &str,
@@ -331,9 +283,6 @@ impl Product {
     }
 
     /// Scans a short id as a phone; gives status and `Location`.
-    ///
-    /// # Errors
-    /// Nothing answers.
     pub async fn scan(&self, short_id: &str) -> Result<(StatusCode, Option<String>)> {
         let request = self.http.get(format!("{}/{short_id}", self.edge)).header(header::USER_AGENT, PHONE);
         let request = match self.options.domains.split(',').next().filter(|domain| !domain.is_empty()) {
@@ -347,18 +296,12 @@ impl Product {
     }
 
     /// Counts the scans that are stored as actions of a product.
-    ///
-    /// # Errors
-    /// The API refuses.
     pub async fn count_scans(&self, product: &str) -> Result<u64> {
         let all = self.list(&format!("/products/{product}/actions/implicitScans?perPage=100")).await?;
         Ok(all.len() as u64)
     }
 
     /// Reads a list through all of its pages.
-    ///
-    /// # Errors
-    /// The API refuses.
     pub async fn list(&self, path: &str) -> Result<Vec<Value>> {
         let (mut path, mut all) = (path.to_owned(), Vec::new());
         loop {
@@ -377,9 +320,6 @@ impl Product {
 }
 
 /// Reads the metrics of an admin listener: name and value of each line.
-///
-/// # Errors
-/// It does not answer.
 pub async fn metrics_of(http: &reqwest::Client, admin: &str) -> Result<HashMap<String, f64>> {
     let text = http.get(format!("{admin}/metrics")).send().await?.text().await?;
     let lines = text.lines().filter(|line| !line.starts_with('#'));

@@ -37,9 +37,6 @@ pub fn shown_metrics(text: &str) -> BTreeSet<String> {
 }
 
 /// Reads `/metrics` of an admin listener in both forms; the older one must pass the linter.
-///
-/// # Errors
-/// It does not, or something is missing.
 pub async fn check(http: &reqwest::Client, admin: &str) -> Result<()> {
     let url = format!("{admin}/metrics");
     let open = http.get(&url).header("accept", "application/openmetrics-text").send().await?;

@@ -12,17 +12,11 @@ use anyhow::{Context, Result, ensure};
 use crate::product::root;
 
 /// Folder of the programs of the pinned packages in `tests/clients/<name>/requirements.txt`.
-///
-/// # Errors
-/// They cannot be installed.
 pub fn programs(name: &str) -> Result<PathBuf> {
     installed(name, &[root().join("tests/clients").join(name).join("requirements.txt")])
 }
 
 /// The same of these packages alone, where a package names others that the tests do not use.
-///
-/// # Errors
-/// They cannot be installed.
 pub fn listed_programs(name: &str) -> Result<PathBuf> {
     install(name, &[root().join("tests/clients").join(name).join("requirements.txt")], &["--no-deps"])
 }
@@ -31,9 +25,6 @@ pub fn listed_programs(name: &str) -> Result<PathBuf> {
 ///
 /// The environment stays beside the binaries of the build, and is made again when the requirements or Python change.
 /// Tests change nothing in it.
-///
-/// # Errors
-/// They cannot be installed.
 pub fn installed(name: &str, requirements: &[PathBuf]) -> Result<PathBuf> {
     install(name, requirements, &[])
 }

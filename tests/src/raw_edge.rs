@@ -43,9 +43,6 @@ pub fn hello(edge: &str, epoch: Option<Epoch>, applied: Rev) -> Hello {
 
 impl RawEdge {
     /// Asks for the stream with a key; gives the status and, after an upgrade, the stream.
-    ///
-    /// # Errors
-    /// Nothing answers.
     pub async fn open(internal: &str, key: &str) -> Result<(u16, Option<Self>)> {
         let address = internal.rsplit('/').next().unwrap_or_default();
         let mut io = TcpStream::connect(address).await?;
@@ -71,9 +68,6 @@ impl RawEdge {
     }
 
     /// Opens a stream and says hello; gives the welcome.
-    ///
-    /// # Errors
-    /// It is not let in.
     pub async fn connect(internal: &str, key: &str, hello: Hello) -> Result<(Self, Welcome)> {
         let (status, edge) = Self::open(internal, key).await?;
         let mut edge = edge.with_context(|| format!("status {status}"))?;
@@ -110,17 +104,11 @@ impl RawEdge {
     }
 
     /// Sends a message.
-    ///
-    /// # Errors
-    /// The stream ended.
     pub async fn say(&mut self, message: &ToControl) -> Result<()> {
         Ok(self.io.write_all(&frame::encode(message)?).await?)
     }
 
     /// Acknowledges what came.
-    ///
-    /// # Errors
-    /// The stream ended.
     pub async fn ack(&mut self, rejected: Vec<Rejected>) -> Result<()> {
         self.say(&ToControl::Ack { applied: self.applied, rejected }).await
     }

@@ -31,9 +31,6 @@ pub struct Receiver {
 
 impl Receiver {
     /// Listens; an answer on the slow path takes so long.
-    ///
-    /// # Errors
-    /// There is no port, or no thread.
     pub fn start(slow: Duration) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;

@@ -74,9 +74,6 @@ impl RedisServer {
     }
 
     /// A connection.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn connection(&self) -> Result<redis::aio::MultiplexedConnection> {
         // A loaded machine is slow to answer; what a test waits for has a deadline of its own.
         let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(DEADLINE));
@@ -85,9 +82,6 @@ impl RedisServer {
     }
 
     /// Runs a command given by its words.
-    ///
-    /// # Errors
-    /// It does not answer, or refuses.
     pub async fn command<T: redis::FromRedisValue>(&self, words: &[&str]) -> Result<T> {
         let (name, rest) = words.split_first().context("an empty command")?;
         Ok(redis::cmd(name).arg(rest).query_async(&mut self.connection().await?).await?)
@@ -99,35 +93,23 @@ impl RedisServer {
     }
 
     /// Starts it again on the same port and folder, after [`Self::kill`].
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn start_again(&mut self) -> Result<()> {
         self.child = spawn(self.port, self.dir.path(), &self.arguments)?;
         wait(self.port, &mut self.child).await
     }
 
     /// Makes a replica a primary, which it stays when it is started again.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn promote(&mut self) -> Result<()> {
         self.arguments.clear();
         self.command(&["REPLICAOF", "NO", "ONE"]).await
     }
 
     /// Stops its clock, so to speak: it answers nothing until [`Self::go_on`].
-    ///
-    /// # Errors
-    /// The signal cannot be sent.
     pub fn pause(&self) -> Result<()> {
         signal(self.pid(), "STOP")
     }
 
     /// Lets it go on after [`Self::pause`].
-    ///
-    /// # Errors
-    /// The signal cannot be sent.
     pub fn go_on(&self) -> Result<()> {
         signal(self.pid(), "CONT")
     }
@@ -190,9 +172,6 @@ impl RedisCluster {
     }
 
     /// A connection.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn connection(&self) -> Result<redis::cluster_async::ClusterConnection> {
         let nodes = self.nodes.iter().map(RedisServer::url);
         let client = redis::cluster::ClusterClient::builder(nodes).response_timeout(DEADLINE).build()?;
@@ -218,9 +197,6 @@ pub fn free_port() -> Result<u16> {
 }
 
 /// Sends a signal to a process of the test.
-///
-/// # Errors
-/// It is gone.
 pub fn signal(pid: u32, name: &str) -> Result<()> {
     let mut kill = Command::new("kill");
     // The check below reports that it is gone.

@@ -5,10 +5,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use edge::backing::{Backing, BackingError, Changes};
 use shared::{
     digital_link::{LinkSet, SerialMode, TypedLink},
-    redirect::{Redirect, RedirectKey, ResourceType},
-    redirect_status::RedirectStatus,
+    redirect::{Redirect, RedirectKey},
     short_url::{Scheme, ShortDomain},
-    standing::Standing,
     time::UnixMillis,
     wire::{
         links::LinksPage,
@@ -58,22 +56,14 @@ impl Control {
 
 fn record(n: usize) -> Option<Arc<Redirect>> {
     Some(Arc::new(Redirect {
-        domain: HOST.parse().ok()?,
-        short_id: known(n).parse().ok()?,
-        resource_type: ResourceType::Thng,
-        platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().ok()?,
         thng_id: Some("U5Gq8sKVBfgRtKRaagBefgwk".parse().ok()?),
-        product_id: None,
-        thng_name: None,
-        standing: Standing::default(),
-        projects: Box::default(),
-        target: format!("https://shop.example.com/products/view?item=47110000{n:08}").into(),
-        forward_query: false,
-        status_code: RedirectStatus::default(),
-        availability: None,
-        digital_link: None,
-        created_at: UnixMillis(0),
-        updated_at: UnixMillis(0),
+        ..Redirect::plain(
+            HOST.parse().ok()?,
+            known(n).parse().ok()?,
+            "U5Gq8sKVBfgRtKRaagBefgwk".parse().ok()?,
+            format!("https://shop.example.com/products/view?item=47110000{n:08}"),
+            UnixMillis(0),
+        )
     }))
 }
 

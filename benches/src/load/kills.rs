@@ -77,9 +77,6 @@ struct Kill {
 }
 
 /// Kills an edge again and again and prints what was lost; `false` when a scan came twice or an answer was wrong.
-///
-/// # Errors
-/// Something could not be started or measured.
 pub(super) fn run(args: &Args, folder: &Path, kills: usize) -> Result<bool> {
     ensure!(kills >= 1, "at least one kill is needed");
     let bench = Bench::new(args, folder)?;

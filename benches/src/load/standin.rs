@@ -159,9 +159,6 @@ impl StandIn {
     }
 
     /// Waits until an edge has acknowledged a revision.
-    ///
-    /// # Errors
-    /// It does not in time.
     pub(crate) fn wait_acked(&self, edge: &str, rev: Rev, patience: Duration) -> Result<()> {
         let lags = |acked: &mut HashMap<Arc<str>, Rev>| acked.get(edge).is_none_or(|acked| *acked < rev);
         let waited = self.control.acks.wait_timeout_while(lock(&self.control.acked), patience, lags);

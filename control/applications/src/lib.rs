@@ -2,6 +2,8 @@
 //!
 //! Invariants: passwords, keys and codes are stored as hashes. Every query names the account. A code goes to the mailbox
 //! and never to the caller, unless the account says otherwise.
+//!
+//! A function of the store whose docs name no errors fails when the database does.
 
 pub mod domain;
 pub mod error;

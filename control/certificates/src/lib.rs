@@ -20,6 +20,8 @@
 //! - An account that the authority no longer accepts is replaced, at most once a day ([`domain::account`]).
 //! - The clock of the database decides when an order is due, how long a pause is and whether a certificate has ended; no clock of a
 //!   control does. Where it is far from that of the authority, nothing is ordered ([`domain::certificate::clock_fault`]).
+//!
+//! A function of the store whose docs name no errors fails when the database does.
 
 pub mod client;
 pub mod domain;

@@ -95,9 +95,6 @@ async fn look(state: &CertificateState, looks: u32) -> Result<(), ServiceError> 
 }
 
 /// Compares the clock of the database with that of the authority; `None`: it is right, or there is none to compare it with.
-///
-/// # Errors
-/// The store failed.
 pub async fn compare_clocks(state: &CertificateState) -> Result<Option<Fault>, ServiceError> {
     let Some(authority) = &state.authority else { return Ok(None) };
     let Some(theirs) = authority.time().await else { return Ok(None) };

@@ -61,11 +61,7 @@ const TRIM_STEP: u32 = 5_000;
 #[derive(Clone)]
 pub struct Feed(Arc<Inner>);
 
-impl std::fmt::Debug for Feed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Feed")
-    }
-}
+shared::opaque!(Feed);
 
 struct Inner {
     /// Distinguishes its own wake-ups from those of other replicas.

@@ -2,6 +2,8 @@
 //!
 //! Invariants: A chunk is done once: its lease is fenced by a term, and its result is written in the transaction
 //! that ends it.
+//!
+//! A function of the store whose docs name no errors fails when the database does.
 
 pub mod domain;
 pub mod error;

@@ -4,6 +4,8 @@
 //! Invariants: SQL stands only in `store`; rules stand in `domain` as plain functions, without I/O, clock or
 //! randomness. A statement that the two engines spell differently stands in both spellings side by side. Every
 //! function of the store takes a [`store::Conn`], be it a pooled connection or the inside of a [`store::Tx`].
+//!
+//! A function of the store whose docs name no errors fails when the database does.
 
 pub mod buckets;
 pub mod domain;

@@ -15,6 +15,8 @@
 //! - A link is changed in the state in which it met the conditions, and restored only from the revision that the change wrote.
 //! - A former value goes with the step that restores it: an undo that was cancelled is continued by another one.
 //! - A worker holds a job by a lease on the clock of the database, with a fence that grows with each holder.
+//!
+//! A function of the store whose docs name no errors fails when the database does.
 
 pub mod domain;
 pub mod error;

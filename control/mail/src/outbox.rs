@@ -84,11 +84,7 @@ pub struct Outbox {
     key: [u8; 32],
 }
 
-impl fmt::Debug for Outbox {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Outbox")
-    }
-}
+shared::opaque!(Outbox);
 
 impl Outbox {
     /// An outbox; without settings it takes no mail.

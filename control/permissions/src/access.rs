@@ -13,22 +13,24 @@ pub const KEY_LEN: usize = 80;
 /// The first four letters of new keys of edges.
 pub const EDGE_KEY_PREFIX: &str = "wmed";
 
-/// The kinds of key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ActorKind {
-    /// A person or program that may do everything in its account.
-    Operator,
-    /// An operator whose key or role is confined to projects: it may do there what a trusted application may, and
-    /// manages keys of its like. A kind of its own, so that a release that does not know it refuses it.
-    ProjectOperator,
-    /// An application's secret key, kept on a server: like an operator within its project.
-    TrustedApp,
-    /// An application's public key, found in pages and apps.
-    App,
-    /// A user of an application.
-    User,
-    /// A Thng with a key of its own.
-    Thng,
+shared::words! {
+    /// The kinds of key.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ActorKind {
+        /// A person or program that may do everything in its account.
+        Operator = "operator",
+        /// An operator whose key or role is confined to projects: it may do there what a trusted application may, and
+        /// manages keys of its like. A kind of its own, so that a release that does not know it refuses it.
+        ProjectOperator = "projectOperator",
+        /// An application's secret key, kept on a server: like an operator within its project.
+        TrustedApp = "trustedApp",
+        /// An application's public key, found in pages and apps.
+        App = "app",
+        /// A user of an application.
+        User = "user",
+        /// A Thng with a key of its own.
+        Thng = "thng",
+    } else ()
 }
 
 impl ActorKind {
@@ -41,10 +43,6 @@ impl ActorKind {
             Self::App | Self::User | Self::Thng => true,
         }
     }
-
-    /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::Operator, Self::ProjectOperator, Self::TrustedApp, Self::App, Self::User, Self::Thng];
 
     /// Whether the key is an operator's, of the account or of one project.
     #[must_use]
@@ -67,19 +65,6 @@ impl ActorKind {
         }
     }
 
-    /// The kind as stored.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::ProjectOperator => "projectOperator",
-            Self::TrustedApp => "trustedApp",
-            Self::App => "app",
-            Self::User => "user",
-            Self::Thng => "thng",
-        }
-    }
-
     /// The kind as `/access` names it: both keys of an application are its own.
     #[must_use]
     pub const fn as_actor_type(self) -> &'static str {
@@ -92,35 +77,15 @@ impl ActorKind {
     }
 }
 
-impl FromStr for ActorKind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(())
-    }
-}
-
-/// The rights of the users of an account's applications; anybody can become one with the public key of a page.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum UserRights {
-    /// Read public resources; create, see and change their own as far as the application allows.
-    #[default]
-    Own,
-    /// Read everything in the project, and create Thngs, products, collections and redirections in it.
-    Open,
-}
-
-impl UserRights {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Own, Self::Open];
-
-    /// The rights as accounts name and store them.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Open => "open",
-        }
+shared::words! {
+    /// The rights of the users of an account's applications; anybody can become one with the public key of a page.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+    pub enum UserRights {
+        /// Read public resources; create, see and change their own as far as the application allows.
+        #[default]
+        Own = "own",
+        /// Read everything in the project, and create Thngs, products, collections and redirections in it.
+        Open = "open",
     }
 }
 

@@ -1,7 +1,5 @@
 //! Names of types of actions: those of accounts start with `_`, and some of the built-in ones ask for an assessment.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 /// The built-in types, which every account has.
@@ -54,44 +52,25 @@ pub fn is_custom(name: &str) -> bool {
         && name.strip_prefix('_').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(fits))
 }
 
-/// Types of actions that may ask for an assessment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum TriggerType {
-    /// By an inspector's app.
-    InspectorScans,
-    /// By a redirect.
-    ImplicitScans,
-    /// By a partner of the supply chain.
-    SupplyChainScans,
-    /// By an application.
-    Scans,
-    /// What an inspector says after the scan.
-    AuthenticationConfirmations,
+shared::words! {
+    /// Types of actions that may ask for an assessment.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum TriggerType {
+        /// By an inspector's app.
+        InspectorScans = "inspectorScans",
+        /// By a redirect.
+        ImplicitScans = "implicitScans",
+        /// By a partner of the supply chain.
+        SupplyChainScans = "supplyChainScans",
+        /// By an application.
+        Scans = "scans",
+        /// What an inspector says after the scan.
+        AuthenticationConfirmations = "authenticationConfirmations",
+    } else InvalidType
 }
 
 impl TriggerType {
-    /// Every one.
-    pub const ALL: [Self; 5] = [
-        Self::InspectorScans,
-        Self::ImplicitScans,
-        Self::SupplyChainScans,
-        Self::Scans,
-        Self::AuthenticationConfirmations,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InspectorScans => "inspectorScans",
-            Self::ImplicitScans => "implicitScans",
-            Self::SupplyChainScans => "supplyChainScans",
-            Self::Scans => "scans",
-            Self::AuthenticationConfirmations => "authenticationConfirmations",
-        }
-    }
-
     /// Who is behind it, as the tag `eventGroup` says.
     #[must_use]
     pub const fn event_group(self) -> &'static str {
@@ -113,14 +92,6 @@ impl TriggerType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be inspectorScans, implicitScans, supplyChainScans, scans or authenticationConfirmations")]
 pub struct InvalidType;
-
-impl FromStr for TriggerType {
-    type Err = InvalidType;
-
-    fn from_str(text: &str) -> Result<Self, InvalidType> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(InvalidType)
-    }
-}
 
 #[cfg(test)]
 mod tests {

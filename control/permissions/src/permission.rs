@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn own_rights_are_a_subset_of_open_rights() {
-        for &subject in Subject::ALL {
-            for &verb in Verb::ALL {
+        for subject in Subject::ALL {
+            for verb in Verb::ALL {
                 let cell = |rights| reach(User, rights, verb, subject);
                 let (own, open) = (cell(UserRights::Own), cell(UserRights::Open));
                 assert!(width(own) <= width(open), "{verb:?} {subject:?}: {own:?} is more than {open:?}");
@@ -263,8 +263,8 @@ mod tests {
 
     #[test]
     fn decided_permissions_of_each_kind_hold() {
-        for &subject in Subject::ALL {
-            for &verb in Verb::ALL {
+        for subject in Subject::ALL {
+            for verb in Verb::ALL {
                 let cell = |kind| reach(kind, UserRights::Open, verb, subject);
                 assert!(cell(Operator).is_none_or(|reach| reach == Reach::Account), "{subject:?} {verb:?}");
                 for kind in [ProjectOperator, TrustedApp, App, User, Thng] {

@@ -1,7 +1,5 @@
 //! Who reported a scan, and so how much of it is believed.
 
-use std::str::FromStr;
-
 use serde_json::{Map, Value};
 
 use super::access::ActorKind;
@@ -9,31 +7,20 @@ use super::access::ActorKind;
 /// The member of a stored scan that names its source.
 pub const MEMBER: &str = "scanSource";
 
-/// Who reported a scan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// Our edge saw the request.
-    Edge,
-    /// An operator or a trusted application reported it.
-    Server,
-    /// The holder of a key that anybody can get: an application's, its user's, a Thng's.
-    Public,
+shared::words! {
+    /// Who reported a scan.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Source {
+        /// Our edge saw the request.
+        Edge = "edge",
+        /// An operator or a trusted application reported it.
+        Server = "server",
+        /// The holder of a key that anybody can get: an application's, its user's, a Thng's.
+        Public = "public",
+    } else ()
 }
 
 impl Source {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::Edge, Self::Server, Self::Public];
-
-    /// As it is written in a stored scan.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Edge => "edge",
-            Self::Server => "server",
-            Self::Public => "public",
-        }
-    }
-
     /// The source of a scan that the holder of a key reports.
     #[must_use]
     pub const fn of_actor(kind: ActorKind) -> Self {
@@ -59,14 +46,6 @@ impl Source {
                 (false, false) => Self::Server,
             }
         })
-    }
-}
-
-impl FromStr for Source {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|source| source.as_str() == text).ok_or(())
     }
 }
 

@@ -1,42 +1,11 @@
 //! What operations are about and what they do, as permissions name them: `products:create,read`.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
-/// An enum whose variants have a name of their own.
-macro_rules! named {
-    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$about])* $variant,)*
-        }
-
-        impl $name {
-            /// Every one.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// Its name in permissions.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)*
-                }
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = ();
-
-            fn from_str(text: &str) -> Result<Self, ()> {
-                Self::ALL.iter().copied().find(|one| one.as_str() == text).ok_or(())
-            }
-        }
-    };
-}
-
-named! {
+shared::words! {
     /// What an operation is about.
-    Subject {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Subject {
         /// Who the caller is; an update revokes the key.
         Access = "access",
         /// Accounts and their domains.
@@ -113,12 +82,13 @@ named! {
         Audit = "audit",
         /// The state of the service.
         Status = "status",
-    }
+    } else ()
 }
 
-named! {
+shared::words! {
     /// What an operation does.
-    Verb {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Verb {
         /// Creates a resource.
         Create = "create",
         /// Reads one that the caller names.
@@ -129,7 +99,7 @@ named! {
         Update = "update",
         /// Removes a resource.
         Delete = "delete",
-    }
+    } else ()
 }
 
 /// A set of permissions: for each verb the subjects, a bit each.

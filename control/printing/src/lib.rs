@@ -21,6 +21,8 @@
 //! - Numbers are taken when the order is accepted, under a row of their own: two orders never get the same ones. What an
 //!   order that was cancelled did not use is not given out again.
 //! - What an order has made stays, however it ends.
+//!
+//! A function of the store whose docs name no errors fails when the database does.
 
 pub mod domain;
 pub mod error;

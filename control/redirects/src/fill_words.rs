@@ -28,9 +28,6 @@ pub async fn run(db: Db, shutdown: CancellationToken) {
 }
 
 /// Begins where the last fill ended.
-///
-/// # Errors
-/// The database failed.
 pub async fn open(db: &Db) -> Result<(), StoreError> {
     let mut tx = db.begin(&Ctx::default()).await?;
     redirection_fill::open(&mut tx).await?;

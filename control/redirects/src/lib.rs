@@ -2,6 +2,8 @@
 //!
 //! Invariants: Revisions are gapless and in the order of commits: the row of the log is locked until the
 //! transaction ends.
+//!
+//! A function of the store whose docs name no errors fails when the database does.
 
 pub mod domain;
 pub mod error;

@@ -1,11 +1,6 @@
 //! The listener for operators: `/live`, `/ready`, `/metrics`. Its requests are not counted as requests of users.
 
-use std::{
-    fs, io,
-    path::Path,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{io, sync::Arc, time::SystemTime};
 
 use axum::{
     Router,
@@ -14,7 +9,7 @@ use axum::{
 };
 use platform::{
     Bounds, Permits, TimeLimits,
-    exposition::{self, OPENMETRICS, Process},
+    exposition::{self, OPENMETRICS},
 };
 use prometheus_client::{encoding::text, registry::Registry};
 use push::publisher_stats::PublisherStats;
@@ -79,11 +74,7 @@ pub struct Readiness {
     pub unreachable: Vec<String>,
 }
 
-impl std::fmt::Debug for Admin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Admin")
-    }
-}
+shared::opaque!(Admin);
 
 impl Admin {
     /// Control's counters under one registry, with those of the publisher where there is one.
@@ -147,26 +138,12 @@ impl Admin {
                 (code, JSON, serde_json::to_string(&readiness).unwrap_or_default())
             }
             "/metrics" => {
-                let text = exposition::with(&self.metrics_text(), &process(self.started));
+                let text = exposition::with(&self.metrics_text(), &exposition::of_process(self.started));
                 (StatusCode::OK, OPENMETRICS, text)
             }
             _ => unknown_path(),
         }
     }
-}
-
-/// What this process shows of itself.
-fn process(started: SystemTime) -> String {
-    let read = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name)).unwrap_or_default();
-    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let process = Process {
-        stat: &read("stat"),
-        status: &read("status"),
-        limits: &read("limits"),
-        open_fds: fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64),
-        started_at_seconds: started.as_secs_f64(),
-    };
-    process.metrics()
 }
 
 fn only_reads() -> AdminAnswer {

@@ -57,7 +57,7 @@ pub(super) fn base() -> Document {
     Base::openapi()
 }
 
-/// Adds to every operation what all have in common: keys and errors.
+/// Adds to every operation what all have in common: keys, errors, and `Beta` where none states another maturity.
 pub(super) fn completed(mut document: Document, policies: &Policies) -> Document {
     let components = document.components.get_or_insert_default();
     let header =
@@ -78,6 +78,8 @@ pub(super) fn completed(mut document: Document, policies: &Policies) -> Document
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations_mut(item) {
             add_errors(&method, operation, policies.find(&method, path));
+            let extensions = operation.extensions.get_or_insert_default();
+            extensions.entry("x-maturity".to_owned()).or_insert_with(|| json!("Beta"));
         }
     }
     document

@@ -47,8 +47,7 @@ pub(super) struct ScansDocument {
 // Spec gap: the contract shows no operation for the state of the service.
 /// Says how far the edges are, and what was scanned.
 #[utoipa::path(get, path = "/status", tag = "Status", operation_id = "readStatus",
-    responses((status = 200, description = "The state of the service", body = StatusDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The state of the service", body = StatusDocument)))]
 pub(super) async fn read(
     State(RouterState(app)): State<RouterState>,
     Authenticated(caller): Authenticated,

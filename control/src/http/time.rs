@@ -29,8 +29,7 @@ pub(super) struct TimeDocument {
 
 /// Reads the time of the service, in UTC.
 #[utoipa::path(get, path = "/time", tag = "Access", operation_id = "readTime",
-    responses((status = 200, description = "The time now", body = TimeDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The time now", body = TimeDocument)))]
 pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

@@ -51,11 +51,7 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(Removed { scans, months }) => tracing::info!(scans, months, "deleted old scans"),
             Err(error) => tracing::warn!(%error, "deleting old scans is left for later"),
         }
-        match files::purge(&app.catalog).await {
-            Ok(blobs) if blobs > 0 => tracing::info!(blobs, "deleted blobs without a file"),
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "blobs were not deleted; retried later"),
-        }
+        log_deleted(files::purge(&app.catalog).await, "blobs without a file");
         match clean(&app).await {
             Ok((revisions, answers)) if revisions + answers > 0 => {
                 tracing::info!(revisions, answers, "deleted expired rows");
@@ -68,71 +64,22 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(pieces) => tracing::info!(pieces, "learned where display pieces are"),
             Err(error) => tracing::warn!(%error, "where display pieces are is looked for later"),
         }
-        match audit::purge(&app.core).await {
-            Ok(0) => {}
-            Ok(entries) => tracing::info!(entries, "deleted old entries of the audit trail"),
-            Err(error) => tracing::warn!(%error, "deleting old entries of the audit trail is left for later"),
-        }
-        match attempts::purge(&app.core).await {
-            Ok(0) => {}
-            Ok(counts) => tracing::info!(counts, "deleted old counts of attempts"),
-            Err(error) => tracing::warn!(%error, "deleting old counts of attempts is left for later"),
-        }
-        match users::purge(&app.core).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::info!(rows, "deleted expired codes and unconfirmed registrations"),
-            Err(error) => tracing::warn!(%error, "deleting expired codes is left for later"),
-        }
-        match throttles::purge(&app.sign_in).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::info!(rows, "deleted tries, codes and sessions of operators that are over"),
-            Err(error) => {
-                tracing::warn!(%error, "deleting tries and sessions of operators is left for later")
-            }
-        }
-        match sign_in::purge(&app.oidc).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::info!(rows, "deleted states of sign-ins that are over"),
-            Err(error) => tracing::warn!(%error, "deleting states of sign-ins is left for later"),
-        }
-        match roll_ups::purge_devices(&app.core).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::info!(rows, "deleted hashes of devices of days that are over"),
-            Err(error) => tracing::warn!(%error, "deleting hashes of devices is left for later"),
-        }
-        match roll_ups::purge(&app.core).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::info!(rows, "deleted old roll-ups of scans by the hour and by link"),
-            Err(error) => tracing::warn!(%error, "deleting old roll-ups of scans is left for later"),
-        }
-        match unknown_scans::purge(&app.core).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::info!(rows, "deleted old counts of requests for unknown ids"),
-            Err(error) => {
-                tracing::warn!(%error, "deleting counts of requests for unknown ids is left for later")
-            }
-        }
+        log_deleted(audit::purge(&app.core).await, "old entries of the audit trail");
+        log_deleted(attempts::purge(&app.core).await, "old counts of attempts");
+        log_deleted(users::purge(&app.core).await, "expired codes and unconfirmed registrations");
+        log_deleted(
+            throttles::purge(&app.sign_in).await,
+            "tries, codes and sessions of operators that are over",
+        );
+        log_deleted(sign_in::purge(&app.oidc).await, "states of sign-ins that are over");
+        log_deleted(roll_ups::purge_devices(&app.core).await, "hashes of devices of days that are over");
+        log_deleted(roll_ups::purge(&app.core).await, "old roll-ups of scans by the hour and by link");
+        log_deleted(unknown_scans::purge(&app.core).await, "old counts of requests for unknown ids");
         app.limiter.forget();
-        match jobs::sweep(&app.jobs).await {
-            Ok(0) => {}
-            Ok(parts) => tracing::info!(parts, "deleted remaining input of finished jobs"),
-            Err(error) => tracing::warn!(%error, "deleting the input of finished jobs is left for later"),
-        }
-        match jobs::purge(&app.jobs).await {
-            Ok(0) => {}
-            Ok(ended) => tracing::info!(ended, "deleted old jobs"),
-            Err(error) => tracing::warn!(%error, "deleting old jobs is left for later"),
-        }
-        match print_orders::expire(&app.printing).await {
-            Ok(0) => {}
-            Ok(orders) => tracing::info!(orders, "deleted files of print orders"),
-            Err(error) => tracing::warn!(%error, "deleting files of print orders is left for later"),
-        }
-        match print_orders::purge(&app.printing).await {
-            Ok(0) => {}
-            Ok(orders) => tracing::info!(orders, "deleted old print orders"),
-            Err(error) => tracing::warn!(%error, "deleting old print orders is left for later"),
-        }
+        log_deleted(jobs::sweep(&app.jobs).await, "remaining input of finished jobs");
+        log_deleted(jobs::purge(&app.jobs).await, "old jobs");
+        log_deleted(print_orders::expire(&app.printing).await, "files of print orders");
+        log_deleted(print_orders::purge(&app.printing).await, "old print orders");
         match changed_links::give_up(&app.link_changes).await {
             Ok(0) => {}
             Ok(changes) => tracing::info!(changes, "cancelled changes of links that nobody approved"),
@@ -140,26 +87,23 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
                 tracing::warn!(%error, "cancelling changes of links that nobody approved is left for later")
             }
         }
-        match changed_links::expire(&app.link_changes).await {
-            Ok(0) => {}
-            Ok(changes) => tracing::info!(changes, "deleted former values of changed links"),
-            Err(error) => tracing::warn!(%error, "deleting former values of links is left for later"),
-        }
-        match changed_links::purge(&app.link_changes).await {
-            Ok(0) => {}
-            Ok(changes) => tracing::info!(changes, "deleted old changes of links"),
-            Err(error) => tracing::warn!(%error, "deleting old changes of links is left for later"),
-        }
+        log_deleted(changed_links::expire(&app.link_changes).await, "former values of changed links");
+        log_deleted(changed_links::purge(&app.link_changes).await, "old changes of links");
         match tasks::resume(&app.redirects).await {
             Ok(0) => {}
             Ok(tasks) => tracing::info!(tasks, "resumed tasks of batches"),
             Err(error) => tracing::warn!(%error, "resuming tasks of batches is left for later"),
         }
-        match properties::sweep(&app.core).await {
-            Ok(0) => {}
-            Ok(points) => tracing::info!(points, "deleted points of deleted properties"),
-            Err(error) => tracing::warn!(%error, "deleting points of deleted properties is left for later"),
-        }
+        log_deleted(properties::sweep(&app.core).await, "points of deleted properties");
+    }
+}
+
+/// Logs how many rows of something were deleted; what fails is tried again in the next run.
+fn log_deleted(done: Result<u64, impl std::fmt::Display>, what: &str) {
+    match done {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "deleted {what}"),
+        Err(error) => tracing::warn!(%error, "deleting {what} is left for later"),
     }
 }
 

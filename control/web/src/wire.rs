@@ -13,6 +13,7 @@ use kernel::domain::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::request_info::RequestInfo;
@@ -33,6 +34,7 @@ impl From<Scopes> for ScopesDocument {
 }
 
 /// The members that products and Thngs share.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommonDocument {
@@ -43,24 +45,18 @@ pub struct CommonDocument {
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     updated_at: i64,
     /// Free text, at most 4,096 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// At most 100 labels of 1 to 128 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tags: Option<Vec<String>>,
     /// The caller's own members, at most 64 KiB; replaced as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"color": "red"}))]
     custom_fields: Option<Map<String, Value>>,
     /// At most 50 names outside of the platform; replaced as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!({"gs1:21": "A1B2"}))]
     identifiers: Option<BTreeMap<String, String>>,
     /// When it was activated, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     activated_at: Option<i64>,
     /// Shown with `withScopes=true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     scopes: Option<ScopesDocument>,
 }
 

@@ -18,7 +18,9 @@ use control::config::{
     scans::scans,
 };
 use kernel::service::capacity::CapacityLimits;
-use platform::settings::{check_plain, listen, listen_or_off, loopback, number, public_url, truth};
+use platform::settings::{
+    check_plain, listen, listen_or_off, loopback, number, public_url, truth, with_file,
+};
 use shared::{client_address::TrustedProxies, contact::Contact, short_url::Scheme};
 use web::limiter::Limits;
 
@@ -198,7 +200,7 @@ impl Config {
     /// # Errors
     /// The first setting that cannot be used.
     pub fn read(settings: Settings) -> Result<Self, ConfigError> {
-        let settings = settings.with_file()?;
+        let settings = with_file(&settings, settings.config.as_deref())?;
         if settings.redis_url.is_some() {
             return Err(ConfigError::new(
                 "REDIS_URL",

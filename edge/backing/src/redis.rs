@@ -80,11 +80,7 @@ enum Connection {
     Cluster(ClusterConnection),
 }
 
-impl std::fmt::Debug for Connection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Connection")
-    }
-}
+shared::opaque!(Connection);
 
 impl RedisView {
     /// Begins to connect; needs a runtime.

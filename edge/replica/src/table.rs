@@ -208,35 +208,19 @@ pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
-    use shared::{redirect::ResourceType, redirect_status::RedirectStatus, time::UnixMillis};
+    use shared::time::UnixMillis;
 
     use super::*;
 
     pub(crate) fn link(domain: &str, n: u32, target: u32) -> Redirect {
-        Redirect {
-            domain: domain.parse().unwrap(),
-            short_id: format!("K{n:09}").parse().unwrap(),
-            resource_type: ResourceType::Thng,
-            platform_id: shared::id::compose(i64::from(n), [7; 16])
-                .map(char::from)
-                .iter()
-                .collect::<String>()
-                .parse()
-                .unwrap(),
-            thng_id: None,
-            product_id: None,
-            thng_name: None,
-            standing: shared::standing::Standing::default(),
-            projects: Box::default(),
-            target: format!("https://shop{}.example.com/products/view?item=47110000{target:08}", n % 3)
-                .into(),
-            forward_query: false,
-            status_code: RedirectStatus::default(),
-            availability: None,
-            digital_link: None,
-            created_at: UnixMillis(1_790_000_000_000),
-            updated_at: UnixMillis(1_790_000_000_000),
-        }
+        let platform_id: String = shared::id::compose(i64::from(n), [7; 16]).map(char::from).iter().collect();
+        Redirect::plain(
+            domain.parse().unwrap(),
+            format!("K{n:09}").parse().unwrap(),
+            platform_id.parse().unwrap(),
+            format!("https://shop{}.example.com/products/view?item=47110000{target:08}", n % 3),
+            UnixMillis(1_790_000_000_000),
+        )
     }
 
     pub(crate) fn key(domain: &str, n: u32) -> RedirectKey {

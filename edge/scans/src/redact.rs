@@ -3,7 +3,7 @@
 //!
 //! It happens in the writer, between memory and disk, so that redirects pay nothing for it.
 
-use std::{fmt, io, net::IpAddr, sync::Arc};
+use std::{io, net::IpAddr, sync::Arc};
 
 use shared::{
     geo::GeoIp,
@@ -35,11 +35,7 @@ pub(super) struct Redactor {
     ends: Vec<usize>,
 }
 
-impl fmt::Debug for Redactor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Redactor")
-    }
-}
+shared::opaque!(Redactor);
 
 /// What is known of a user agent.
 #[derive(Debug, Clone)]

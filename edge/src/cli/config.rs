@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
 use platform::settings::{
-    ConfigError, LogFormat, check_plain, listen_or_off, loopback, name, number, public_url, truth,
+    ConfigError, LogFormat, check_plain, listen_or_off, loopback, name, number, public_url, truth, with_file,
 };
 use shared::wire::view::MAX_SHARDS;
 
@@ -40,7 +40,7 @@ impl Config {
     /// # Errors
     /// The first setting that cannot be used.
     pub fn read(settings: Settings) -> Result<Self, ConfigError> {
-        let settings = settings.with_file()?;
+        let settings = with_file(&settings, settings.config.as_deref())?;
         let edge_id = name("WAYMARK_EDGE_ID", required("WAYMARK_EDGE_ID", settings.edge_id.as_deref())?)?;
         let region = name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?;
         let data_dir = PathBuf::from(settings.data_dir.as_deref().unwrap_or("./edge-data"));

@@ -1,6 +1,6 @@
 //! Settings as text, merged from flags, environment and a TOML file, in this order.
 
-use platform::settings::{ConfigError, Log, Network, with_file};
+use platform::settings::{Log, Network};
 use serde::{Deserialize, Serialize};
 
 /// Every setting of `edge`; flags win over variables, and both over the TOML file.
@@ -151,16 +151,4 @@ pub struct Settings {
     #[command(flatten)]
     #[serde(flatten)]
     pub logging: Log,
-}
-
-impl Settings {
-    /// Adds what the TOML file says, where neither flag nor variable says anything.
-    ///
-    /// An empty text counts as unset, as compose files write it.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not TOML, or has a key that is unknown.
-    pub(super) fn with_file(&self) -> Result<Self, ConfigError> {
-        with_file(self, self.config.as_deref())
-    }
 }

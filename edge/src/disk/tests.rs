@@ -1,6 +1,4 @@
 use shared::{
-    redirect::ResourceType,
-    redirect_status::RedirectStatus,
     short_url::Scheme,
     time::UnixMillis,
     wire::stream::{Change, Event, Events, Fill},
@@ -14,24 +12,13 @@ fn key(n: u64) -> RedirectKey {
 }
 
 fn record(n: u64, target: u64) -> Arc<Redirect> {
-    Arc::new(Redirect {
-        domain: "tn.gg".parse().unwrap(),
-        short_id: format!("K{n}").parse().unwrap(),
-        resource_type: ResourceType::Thng,
-        platform_id: "0".repeat(24).parse().unwrap(),
-        thng_id: None,
-        product_id: None,
-        thng_name: None,
-        standing: shared::standing::Standing::default(),
-        projects: Box::default(),
-        target: format!("https://example.com/{target}").into(),
-        forward_query: false,
-        status_code: RedirectStatus::default(),
-        availability: None,
-        digital_link: None,
-        created_at: UnixMillis(0),
-        updated_at: UnixMillis(0),
-    })
+    Arc::new(Redirect::plain(
+        "tn.gg".parse().unwrap(),
+        format!("K{n}").parse().unwrap(),
+        "0".repeat(24).parse().unwrap(),
+        format!("https://example.com/{target}"),
+        UnixMillis(0),
+    ))
 }
 
 fn events(prev: Rev, items: &[(u64, bool)]) -> Events {

@@ -1,8 +1,7 @@
 use proptest::prelude::*;
 use shared::{
     geo::NoGeoIp,
-    redirect::{RedirectKey, ResourceType},
-    redirect_status::RedirectStatus,
+    redirect::RedirectKey,
     rules::{MAX_NAME, Owner, Rule, RuleList},
 };
 
@@ -14,22 +13,14 @@ const PROJECT: &str = "UMe8gsKVBfgRtKRaagBefgwk";
 /// A redirection of a project.
 fn served(project: &str) -> Served {
     let record = Redirect {
-        domain: "tn.gg".parse().unwrap(),
-        short_id: "ABC".parse().unwrap(),
-        resource_type: ResourceType::Thng,
-        platform_id: "0".repeat(24).parse().unwrap(),
-        thng_id: None,
-        product_id: None,
-        target: "https://example.com/".into(),
-        thng_name: None,
-        standing: shared::standing::Standing::default(),
         projects: [project.parse().unwrap()].into(),
-        forward_query: false,
-        status_code: RedirectStatus::default(),
-        availability: None,
-        digital_link: None,
-        created_at: UnixMillis(0),
-        updated_at: UnixMillis(0),
+        ..Redirect::plain(
+            "tn.gg".parse().unwrap(),
+            "ABC".parse().unwrap(),
+            "0".repeat(24).parse().unwrap(),
+            "https://example.com/",
+            UnixMillis(0),
+        )
     };
     Served::new(&RedirectKey::new("tn.gg", "ABC"), Arc::new(record)).unwrap()
 }

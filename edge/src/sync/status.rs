@@ -13,39 +13,22 @@ use tokio::time::Instant;
 
 use crate::backing::{Backing, BackingStatus};
 
-/// Where an edge stands with control; it serves in every state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// No contact since the start.
-    Boot,
-    /// An attempt is under way.
-    Connecting,
-    /// Connected, not yet at the head.
-    Sync,
-    /// Everything up to the last heartbeat is applied.
-    Live,
-    /// Connected, but silent for a second, or resyncing after a gap.
-    Lagging,
-    /// Was live; control is unreachable.
-    Stale,
-}
-
-impl State {
-    /// Every state, in the order of declaration.
-    pub const ALL: [Self; 6] =
-        [Self::Boot, Self::Connecting, Self::Sync, Self::Live, Self::Lagging, Self::Stale];
-
-    /// The state in capitals, as in metrics and `/ready`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Boot => "BOOT",
-            Self::Connecting => "CONNECTING",
-            Self::Sync => "SYNC",
-            Self::Live => "LIVE",
-            Self::Lagging => "LAGGING",
-            Self::Stale => "STALE",
-        }
+shared::words! {
+    /// Where an edge stands with control; it serves in every state.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum State {
+        /// No contact since the start.
+        Boot = "BOOT",
+        /// An attempt is under way.
+        Connecting = "CONNECTING",
+        /// Connected, not yet at the head.
+        Sync = "SYNC",
+        /// Everything up to the last heartbeat is applied.
+        Live = "LIVE",
+        /// Connected, but silent for a second, or resyncing after a gap.
+        Lagging = "LAGGING",
+        /// Was live; control is unreachable.
+        Stale = "STALE",
     }
 }
 
@@ -66,11 +49,7 @@ pub(crate) struct SyncStatus {
 /// Asks how the backing stands.
 struct Probe(Box<dyn Fn() -> BackingStatus + Send + Sync>);
 
-impl std::fmt::Debug for Probe {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Probe")
-    }
-}
+shared::opaque!(Probe);
 
 /// Where an edge began without control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Targets with tags for what a Digital Link says: `{01}`, `{10}`, `{21}`, `{22}` and `{thngId}`.
 
+use shared::rules::split_at_byte;
+
 use crate::value::push_encoded;
 
 /// Values for the tags of a target; an absent one expands to nothing.
@@ -36,9 +38,9 @@ impl<'a> Tags<'a> {
 pub fn expand(href: &str, tags: &Tags<'_>) -> String {
     let mut out = String::with_capacity(href.len() + 24);
     let mut rest = href;
-    while let Some((before, behind)) = split(rest, b'{') {
+    while let Some((before, behind)) = split_at_byte(rest, b'{') {
         out.push_str(before);
-        let found = split(behind, b'}').and_then(|(tag, rest)| Some((tags.find(tag)?, rest)));
+        let found = split_at_byte(behind, b'}').and_then(|(tag, rest)| Some((tags.find(tag)?, rest)));
         match found {
             Some((value, behind)) => {
                 push_encoded(value, &mut out);
@@ -52,12 +54,6 @@ pub fn expand(href: &str, tags: &Tags<'_>) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// What is before and behind the first of these bytes. Targets are short: this is faster than `split_once`.
-fn split(text: &str, at: u8) -> Option<(&str, &str)> {
-    let at = text.bytes().position(|byte| byte == at)?;
-    Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
 #[cfg(test)]

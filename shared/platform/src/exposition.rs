@@ -3,7 +3,12 @@
 //! Metrics are written in the OpenMetrics format. A client whose `Accept` does not name it gets the older Prometheus
 //! text format, which `promtool check metrics` and most other readers know.
 
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    fs,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 /// Media type of the OpenMetrics form.
 pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -61,6 +66,20 @@ pub fn to_text(openmetrics: &str) -> String {
 pub fn with(openmetrics: &str, more: &str) -> String {
     let body = openmetrics.strip_suffix(END).unwrap_or(openmetrics);
     [body, more, END].concat()
+}
+
+/// Metrics of this process, which started then, as OpenMetrics without an end.
+#[must_use]
+pub fn of_process(started: SystemTime) -> String {
+    let read = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name)).unwrap_or_default();
+    let process = Process {
+        stat: &read("stat"),
+        status: &read("status"),
+        limits: &read("limits"),
+        open_fds: fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64),
+        started_at_seconds: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+    };
+    process.metrics()
 }
 
 /// Metrics of the process itself, from the files of `/proc/self`.

@@ -19,11 +19,7 @@ const DAY_MS: i64 = 86_400_000;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Visitor([u8; 32]);
 
-impl std::fmt::Debug for Visitor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Visitor")
-    }
-}
+crate::opaque!(Visitor);
 
 impl Visitor {
     /// The visitor of an address with a user agent, which is empty where none was sent.

@@ -92,22 +92,16 @@ fn links() -> Vec<Redirect> {
     ]
     .into_iter()
     .map(|(short_id, forward_query, status_code)| Redirect {
-        domain: HOST.parse().unwrap(),
-        short_id: short_id.parse().unwrap(),
-        resource_type: shared::redirect::ResourceType::Thng,
-        platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
-        thng_id: None,
-        product_id: None,
-        thng_name: None,
-        standing: shared::standing::Standing::default(),
-        projects: Box::default(),
-        target: "https://example.com/a?b=c".into(),
         forward_query,
         status_code,
-        availability: None,
         digital_link: short_id.starts_with("01/").then(product),
-        created_at: UnixMillis(0),
-        updated_at: UnixMillis(0),
+        ..Redirect::plain(
+            HOST.parse().unwrap(),
+            short_id.parse().unwrap(),
+            "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
+            "https://example.com/a?b=c",
+            UnixMillis(0),
+        )
     })
     .collect()
 }
@@ -125,7 +119,8 @@ fn product() -> Box<LinkSet> {
         to: None,
         default: language == Some("en"),
     };
-    let links = vec![link("gs1:pip", Some("en")), link("gs1:pip", Some("de")), link("gs1:instructions", None)];
+    let links =
+        vec![link("gs1:pip", Some("en")), link("gs1:pip", Some("de")), link("gs1:instructions", None)];
     Box::new(LinkSet { description: "".into(), serial_mode: SerialMode::Overrides, links })
 }
 
@@ -148,7 +143,10 @@ impl Backing for Links {
             head: 1,
             compacted: 0,
             start: Start::Snapshot { at_rev: 1 },
-            domains: vec![ShortDomain { digital_links: true, ..ShortDomain::new(Scheme::Https, HOST).unwrap() }],
+            domains: vec![ShortDomain {
+                digital_links: true,
+                ..ShortDomain::new(Scheme::Https, HOST).unwrap()
+            }],
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),

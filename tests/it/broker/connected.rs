@@ -3,16 +3,17 @@
 use anyhow::{Context, Result, ensure};
 use hosting::service::{By, accounts};
 use mqtt5::QoS;
-use reqwest::Method;
-use serde_json::json;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
 use tests::{
     db::Engine,
     fleet::Fleet,
     mqtt::{Client, Hello},
     product::{Options, Product},
+    wait::read_until,
 };
 
-use super::{Broker, DEADLINE};
+use super::Broker;
 
 async fn the_connected_property_follows_connections(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
@@ -118,15 +119,11 @@ async fn a_kill_of_the_process_is_noticed_by_the_next(engine: Engine) -> Result<
     assert_eq!(before[0]["value"], json!(true));
     product.kill()?;
     product.start_again()?;
-    let deadline = tokio::time::Instant::now() + DEADLINE;
-    loop {
-        let (_, after) = product.call(Method::GET, &path, None).await?;
-        if after[0]["value"] == json!(false) && after.as_array().map(Vec::len) == Some(2) {
-            return Ok(());
-        }
-        ensure!(tokio::time::Instant::now() < deadline, "{after}");
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+    let is_noticed = |(_, after): &(StatusCode, Value)| {
+        after[0]["value"] == json!(false) && after.as_array().map(Vec::len) == Some(2)
+    };
+    read_until(async || product.call(Method::GET, &path, None).await, is_noticed).await?;
+    Ok(())
 }
 
 /// Two replicas: what is written on one is heard on the other, and the connections of one that is killed are

@@ -4,7 +4,7 @@ use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use tests::{
     db::Engine,
     is_long,
-    product::{DEADLINE, Options, PHONE, Product, built, root},
+    product::{Options, PHONE, Product, built, root},
     python, repetitions,
+    wait::until,
 };
 
 use super::{COUNT, fill};
@@ -84,11 +85,7 @@ async fn add(product: &Product) -> Result<usize> {
         let status = request.header(header::ACCEPT_LANGUAGE, "de-CH").send().await?.status();
         ensure!(status == 307, "{status}");
     }
-    let begun = Instant::now();
-    while product.count_scans(&item).await? < 3 {
-        ensure!(begun.elapsed() < DEADLINE, "the scans are not stored");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until("the scans are stored", async || Ok(product.count_scans(&item).await? >= 3)).await?;
     Ok(product.list("/actions/all?perPage=100").await?.len())
 }
 

@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tests::{fleet::Fleet, product::DEADLINE};
 
-use super::replicas::until;
+use super::until;
 use crate::availability::now;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

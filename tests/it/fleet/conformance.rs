@@ -20,15 +20,10 @@ use shared::{
     },
 };
 use standalone::backing::InProcess;
-use tests::{
-    db::{Engine, TestApp},
-    fleet::Fleet,
-    product::DEADLINE,
-    raw_edge::hello,
-};
+use tests::{db::Engine, fleet::Fleet, product::DEADLINE, raw_edge::hello};
 
-use super::replicas::until;
-use crate::store::redirections::{create, product};
+use super::until;
+use crate::store::redirections::{app_with_product, create};
 
 /// The next run of events, which begins after `prev`.
 async fn events(stream: &mut impl Changes, prev: Rev) -> Result<Arc<Events>> {
@@ -125,8 +120,7 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
 }
 
 async fn in_process_conforms(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let backing = InProcess::new(made.app.clone());
     conforms(&backing, async |short_id| {
         Ok(create(&made, product, "https://example.com/", Some(short_id)).await?.rev)

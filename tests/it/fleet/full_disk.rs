@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use reqwest::{Method, StatusCode};
 use tests::{campaign::disk::SmallDisk, fleet::Fleet};
 
-use super::replicas::until;
+use super::until;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edge_starts_on_a_full_disk() -> Result<()> {

@@ -13,7 +13,7 @@ use tests::{
     promtool,
 };
 
-use super::replicas::until;
+use super::until;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_binaries_count_what_they_did() -> Result<()> {

@@ -15,7 +15,7 @@ use tests::{
     redis::{RedisCluster, RedisServer, free_port},
 };
 
-use super::replicas::until;
+use super::until;
 
 /// The user of edges: it may read the view in one step, and nothing else. Behind sentinels the client library
 /// also asks a server whether it is the primary.

@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::wire::internal::LINKS_PATH;
 use tests::{fleet::Fleet, fleet_edge::FleetEdge};
 
-use super::replicas::until;
+use super::until;
 
 async fn holds(fleet: &Fleet, edge: &FleetEdge, links: u64) -> Result<()> {
     until("every link is held", async || {

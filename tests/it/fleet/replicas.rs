@@ -12,21 +12,10 @@ use shared::wire::{
 use tests::{
     fleet::Fleet,
     fleet_edge::FleetEdge,
-    product::DEADLINE,
     raw_edge::{RawEdge, hello},
+    wait::until,
 };
 use tokio::task::JoinHandle;
-
-/// Waits until a condition holds.
-pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    let found = async {
-        while !holds().await? {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        anyhow::Ok(())
-    };
-    tokio::time::timeout(DEADLINE, found).await.with_context(|| what.to_owned())?
-}
 
 /// The edges as a replica shows them.
 pub(super) async fn edges(fleet: &Fleet, at: usize) -> Result<Vec<Value>> {

@@ -15,7 +15,7 @@ use tests::{
     raw_edge::{RawEdge, hello},
 };
 
-use super::replicas::{edges, until};
+use super::{replicas::edges, until};
 
 /// A database of the test's own in the server of all tests.
 async fn create_database() -> Result<String> {

@@ -13,7 +13,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{fleet::Fleet, product::PHONE, redis::signal};
 
-use super::replicas::until;
+use super::until;
 
 /// What a reader of one edge saw.
 #[derive(Debug, Default)]

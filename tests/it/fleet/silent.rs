@@ -14,7 +14,7 @@ use tests::{
     redis::signal,
 };
 
-use super::replicas::{edges, until};
+use super::{replicas::edges, until};
 
 /// Longest time in which an edge is with another replica: the silence that ends its stream, two time limits of a dial,
 /// and pauses; an edge that waited for the silent one would need longer than this for a single attempt.

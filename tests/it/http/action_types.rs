@@ -15,14 +15,14 @@ pub(super) async fn action_types_are_created_and_deleted(engine: Engine) -> Resu
     let api = Api::new(engine).await?;
     let sent =
         json!({"name": "_actionType123.45", "tags": ["a"], "customFields": {"Key": 1}, "description": "d"});
-    let answer = api.call(Method::POST, "/v2/actions", Some(sent.clone())).await?.must_be(201)?;
+    let answer = api.post("/v2/actions", sent.clone()).await?.must_be(201)?;
     assert_eq!(answer.header("location"), Some("http://api.example:8080/v2/actions/_actionType123.45"));
     let made = answer.json();
     for (name, value) in sent.as_object().context("object")? {
         assert_eq!(&made[name], value, "{name}");
     }
     assert_eq!(made["createdAt"], made["updatedAt"]);
-    api.call(Method::POST, "/actions", Some(sent.clone())).await?.problem(409, 40901);
+    api.post("/actions", sent.clone()).await?.problem(409, 40901);
     let other = api.call_as(&api.other_key, Method::POST, "/actions", Some(sent)).await?;
     assert_eq!(other.status, 201, "each account has its own");
 
@@ -30,15 +30,15 @@ pub(super) async fn action_types_are_created_and_deleted(engine: Engine) -> Resu
     let found = api.get("/actions?filter=name%253D_actionType123.45").await?.json();
     assert_eq!(found, json!([made]));
     let change = json!({"tags": ["updated"], "name": "_other"});
-    let changed = api.call(Method::PUT, "/actions/_actionType123.45", Some(change)).await?.json();
+    let changed = api.put("/actions/_actionType123.45", change).await?.json();
     assert_eq!((&changed["name"], &changed["tags"]), (&made["name"], &json!(["updated"])));
     assert_eq!(changed["customFields"], made["customFields"]);
     assert!(changed["updatedAt"].as_i64() > changed["createdAt"].as_i64(), "{changed}");
 
     let action = api.create("/actions/_actionType123.45", json!({})).await?;
-    let removed = api.call(Method::DELETE, "/actions/_actionType123.45", None).await?;
+    let removed = api.delete("/actions/_actionType123.45").await?;
     assert_eq!((removed.status.as_u16(), removed.bytes.len()), (200, 0));
-    api.call(Method::DELETE, "/actions/_actionType123.45", None).await?.problem(404, 40401);
+    api.delete("/actions/_actionType123.45").await?.problem(404, 40401);
     api.get("/actions/_actionType123.45").await?.problem(404, 40401);
     let kept = api.get("/actions/all").await?.json();
     assert_eq!(kept[0]["id"], action["id"], "the actions of a removed type stay");
@@ -63,7 +63,7 @@ pub(super) async fn types_are_listed_page_by_page(engine: Engine) -> Result<()> 
             seen.extend(names(&answer.json()).into_iter().map(str::to_owned));
             // A type that was seen goes, and nothing moves.
             if seen.iter().any(|name| name == "_b") {
-                api.call(Method::DELETE, "/actions/_b", None).await?;
+                api.delete("/actions/_b").await?;
             }
             let Some(link) = answer.header("link") else { break };
             let encoded = link.trim_start_matches('<').split('>').next().context("link")?;

@@ -110,7 +110,7 @@ pub(super) async fn a_result_reads_the_same_everywhere(engine: Engine) -> Result
     ensure!(old["customFields"] == answers[4]["customFields"] && old["tags"] == answers[4]["tags"], "{old}");
 
     // What was read of a scan is unknown once that is gone.
-    let gone = api.call(Method::DELETE, &format!("/actions/implicitScans/{scan}"), None).await?;
+    let gone = api.delete(&format!("/actions/implicitScans/{scan}")).await?;
     ensure!(gone.status.is_success(), "{gone:?}");
     let result = api.get(&format!("{path}/{}", id(&answers[0]))).await?.json();
     ensure!(result["customFields"]["triggerContext"]["city"] == "unknown", "{result}");

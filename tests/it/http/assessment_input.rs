@@ -159,7 +159,7 @@ pub(super) async fn each_member_of_an_assessment_has_its_kind(engine: Engine) ->
     let api = Api::new(engine).await?;
     let mut body = trigger(None, BERN);
     body["customFields"] = json!({"requestSource": "app"});
-    assert_eq!(api.call(Method::POST, "/authentication", Some(body.clone())).await?.status, 200);
+    assert_eq!(api.post("/authentication", body.clone()).await?.status, 200);
     let before = api.fingerprint().await?;
     let mut count = ask(&api, Method::POST, "/authentication", &body, TRIGGER).await?;
     let mut settings = SETTINGS.to_vec();

@@ -22,7 +22,7 @@ pub(super) async fn settings_exist_per_account_project_and_product(engine: Engin
     assert_eq!(api.get(&account).await?.json(), json!({"version": 0}));
     let product = format!("{account}?product={}", brand.product);
     let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let put = async |uri: &str, body: Value| api.call(Method::PUT, uri, Some(body)).await;
+    let put = async |uri: &str, body: Value| api.put(uri, body).await;
     let first = put(&account, json!({"scanThreshold": 5, "regionsThreshold": 7})).await?;
     assert_eq!((first.status.as_u16(), first.json()["version"].clone()), (200, json!(1)));
     assert_eq!(put(&product, json!({"scanThreshold": 0})).await?.json()["version"], 1);
@@ -77,7 +77,7 @@ pub(super) async fn an_application_submits_only_listed_triggers(engine: Engine) 
         assert_eq!(answer.status.as_u16(), status, "{kind}: {answer:?}");
     }
     let fields = json!({"customFields": {"triggerTypes": ["inspectorScans"]}});
-    api.call(Method::PUT, &uri, Some(fields)).await?;
+    api.put(&uri, fields).await?;
     for (kind, status) in all.into_iter().zip([403, 403, 200, 403, 403]) {
         let answer = api.call_as(&secret, Method::POST, "/authentication", Some(body(kind))).await?;
         assert_eq!(answer.status.as_u16(), status, "{kind}: {answer:?}");

@@ -52,10 +52,10 @@ pub(super) async fn an_entry_says_who_changed_what(engine: Engine) -> Result<()>
     let thng = api.create("/thngs", json!({"name": "t"})).await?;
     let new = json!({"platformId": thng["id"], "defaultRedirectUrl": "https://example.com/old",
         "shortId": "K7Q2M4XA9R"});
-    let made = api.call(Method::POST, "/redirections", Some(new)).await?;
+    let made = api.post("/redirections", new).await?;
     anyhow::ensure!(made.status.is_success(), "{made:?}");
     let change = json!({"defaultRedirectUrl": "https://example.com/new"});
-    let answer = api.call(Method::PUT, "/redirections/K7Q2M4XA9R", Some(change)).await?.must_be(200)?;
+    let answer = api.put("/redirections/K7Q2M4XA9R", change).await?.must_be(200)?;
     let found = entries(&api, "?filter=resource=redirection").await?;
     assert_eq!(found.len(), 2);
     let entry = &found[0];
@@ -123,7 +123,7 @@ pub(super) async fn an_entry_shows_product_position_and_status_and_no_token(engi
             json!({"status": "active"}),
         ),
     ] {
-        api.call(Method::PUT, &uri, Some(change)).await?.must_be(200)?;
+        api.put(&uri, change).await?.must_be(200)?;
         let found = &entries(&api, "").await?[0];
         assert_eq!((&found["before"], &found["after"]), (&before, &after), "{uri}");
     }
@@ -140,12 +140,12 @@ fn text(body: &Value) -> Result<&str> {
 pub(super) async fn what_is_refused_or_undone_leaves_no_entry(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let place = |name: &str| json!({"name": name, "latitude": 1, "longitude": 2});
-    api.call(Method::POST, "/places", Some(json!({"latitude": 1}))).await?.must_be(400)?;
+    api.post("/places", json!({"latitude": 1})).await?.must_be(400)?;
     let made = api.create("/places", place("kept")).await?;
     let id = made["id"].as_str().context("id")?;
     // One of them is not there, so neither is changed.
     let uri = format!("/places?ids={id},UKXAGyEf8SQ5eTDmVgGpHqAa");
-    assert_eq!(api.call(Method::PUT, &uri, Some(json!({"name": "x"}))).await?.status, 404);
+    assert_eq!(api.put(&uri, json!({"name": "x"})).await?.status, 404);
     let found = entries(&api, "").await?;
     assert_eq!(found.len(), 1, "{found:?}");
     Ok(())

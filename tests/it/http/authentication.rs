@@ -4,7 +4,6 @@ mod stored_scans;
 
 use ::actions::store::actions::{self, NewAction};
 use anyhow::{Context, Result};
-use axum::http::Method;
 use kernel::store::Ctx;
 use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
@@ -57,7 +56,7 @@ impl<'a> Brand<'a> {
     }
 
     pub(super) async fn ask(&self, body: Value) -> Result<Answer> {
-        self.api.call(Method::POST, "/authentication", Some(body)).await
+        self.api.post("/authentication", body).await
     }
 
     /// The result of a trigger.
@@ -208,7 +207,7 @@ pub(super) async fn an_item_is_found_by_the_scanned_value(engine: Engine) -> Res
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
     let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com", "shortId": "LINK"});
-    let made = api.call(Method::POST, "/redirections", Some(link)).await?;
+    let made = api.post("/redirections", link).await?;
     assert!(made.status.is_success(), "{made:?}");
     for value in
         [thng.as_str(), "gs1:21:A", "https://tn.gg/LINK", "HTTPS://TN.GG/link?x=1", "http://tn.gg/LINK#f"]
@@ -329,7 +328,7 @@ pub(super) async fn invalid_triggers_are_reported_and_store_nothing(engine: Engi
             vec!["customFields.inspected"],
         ),
     ] {
-        let answer = api.call(Method::POST, "/authentication", Some(body.clone())).await?;
+        let answer = api.post("/authentication", body.clone()).await?;
         let errors = answer.problem(400, 40001);
         let fits = errors.len() == faults.len()
             && errors.iter().zip(&faults).all(|(error, fault)| error.starts_with(fault));

@@ -8,7 +8,7 @@ use tests::db::Engine;
 use super::{
     Api,
     batches::{finished, populate},
-    links::product,
+    links::with_product,
 };
 
 crate::on_both_engines!(
@@ -46,7 +46,7 @@ fn body(product: Option<&str>, more: &Value) -> Value {
 
 /// Makes a link; gives its path.
 async fn make(api: &Api, product: &str, more: &Value) -> Result<String> {
-    let answer = api.call(Method::POST, "/redirections", Some(json!([body(Some(product), more)]))).await?;
+    let answer = api.post("/redirections", json!([body(Some(product), more)])).await?;
     let made = answer.json();
     let id = made[0]["shortId"].as_str().with_context(|| made.to_string())?;
     Ok(format!("/redirections/{id}"))
@@ -60,8 +60,7 @@ fn said(document: &Value) -> Value {
 }
 
 async fn members_come_back_and_stay_until_they_are_removed(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let path = make(&api, &product, &all()).await?;
     let found = api.get(&path).await?;
     ensure!(said(&found.json()) == all(), "{found:?}");
@@ -71,11 +70,11 @@ async fn members_come_back_and_stay_until_they_are_removed(engine: Engine) -> Re
     ensure!(said(&api.get(&plain).await?.json()) == json!({"status": "active"}));
     // The first generation alike.
     let first = format!("/products/{product}/redirector");
-    let answer = api.call(Method::PUT, &first, Some(body(None, &json!({"validUntil": 5})))).await?;
+    let answer = api.put(&first, body(None, &json!({"validUntil": 5}))).await?;
     ensure!(answer.json()["validUntil"] == 5, "{answer:?}");
 
     // A client that knows nothing of them changes the target, and nothing else.
-    let put = async |more: Value| api.call(Method::PUT, &path, Some(body(None, &more))).await;
+    let put = async |more: Value| api.put(&path, body(None, &more)).await;
     let changed = put(json!({"defaultRedirectUrl": "https://example.com/2"})).await?;
     ensure!(said(&changed.json()) == all() && changed.header("x-ignored").is_none(), "{changed:?}");
     ensure!(changed.header("etag") != found.header("etag"), "{changed:?}");
@@ -115,8 +114,7 @@ async fn members_come_back_and_stay_until_they_are_removed(engine: Engine) -> Re
 }
 
 async fn lists_are_filtered_by_them(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     for more in [
         json!({"shortId": "ALWAYS"}),
         json!({"shortId": "PAUSED", "status": "paused"}),
@@ -163,7 +161,7 @@ async fn links_that_are_changed_together_do_not_lead_to_each_other(engine: Engin
     let path = format!("/redirections?ids={},{}", ids[0], ids[1]);
     for (member, other) in [("defaultRedirectUrl", "endedUrl"), ("endedUrl", "defaultRedirectUrl")] {
         let more = json!({member: "https://tn.gg/{thngId}", other: TARGET});
-        let answer = api.call(Method::PUT, &path, Some(body(None, &more))).await?;
+        let answer = api.put(&path, body(None, &more)).await?;
         let fault = format!("{member} leads back to the short URL itself.");
         ensure!(answer.problem(400, 40001) == [fault.as_str()], "{answer:?}");
     }
@@ -171,13 +169,12 @@ async fn links_that_are_changed_together_do_not_lead_to_each_other(engine: Engin
     // One alone may.
     let more = json!({"endedUrl": "https://tn.gg/{thngId}"});
     let one = format!("/redirections/{}", ids[0]);
-    ensure!(api.call(Method::PUT, &one, Some(body(None, &more))).await?.status == 200);
+    ensure!(api.put(&one, body(None, &more)).await?.status == 200);
     Ok(())
 }
 
 async fn a_list_of_links_follows_a_chain_of_ended_pages(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     // Each leads to two others: the deepest of a tree to none.
     for at in (1..8_u32).rev() {
         let to = |at: u32| if at < 8 { format!("https://tn.gg/N{at}") } else { TARGET.to_owned() };
@@ -190,17 +187,14 @@ async fn a_list_of_links_follows_a_chain_of_ended_pages(engine: Engine) -> Resul
     }
     let path = format!("/redirections?ids={}", ids.join(","));
     let more = json!({"defaultRedirectUrl": "https://tn.gg/N1", "endedUrl": "https://tn.gg/N2"});
-    api.call(Method::PUT, &path, Some(body(None, &more))).await?.must_be(204)?;
-    let answer = api
-        .call(Method::PUT, "/redirections/N7", Some(body(None, &json!({"endedUrl": "https://tn.gg/C29"}))))
-        .await?;
+    api.put(&path, body(None, &more)).await?.must_be(204)?;
+    let answer = api.put("/redirections/N7", body(None, &json!({"endedUrl": "https://tn.gg/C29"}))).await?;
     ensure!(answer.problem(400, 40001) == ["endedUrl leads back to the short URL itself."], "{answer:?}");
     Ok(())
 }
 
 async fn every_bad_value_is_refused_and_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let path = make(&api, &product, &json!({"validFrom": 500, "validUntil": 900})).await?;
     let before = api.fingerprint().await?;
     for (more, fault) in [
@@ -219,18 +213,17 @@ async fn every_bad_value_is_refused_and_changes_nothing(engine: Engine) -> Resul
         (json!({"endedUrl": format!("https://example.com/{}", "x".repeat(2_048))}), "endedUrl"),
         (json!({"endedUrl": "https://user:pass@example.com/"}), "endedUrl"),
     ] {
-        let faults = api.call(Method::PUT, &path, Some(body(None, &more))).await?.problem(400, 40001);
+        let faults = api.put(&path, body(None, &more)).await?.problem(400, 40001);
         ensure!(faults.len() == 1 && faults[0].contains(fault), "{more}: {faults:?}");
-        let answer = api.call(Method::POST, "/redirections", Some(body(Some(&product), &more))).await?;
+        let answer = api.post("/redirections", body(Some(&product), &more)).await?;
         ensure!(answer.problem(400, 40001)[0].contains(fault), "{more}");
-        let many =
-            api.call(Method::POST, "/redirections", Some(json!([body(Some(&product), &more)]))).await?;
+        let many = api.post("/redirections", json!([body(Some(&product), &more)])).await?;
         let errors = many.json()[0]["errors"].to_string();
         ensure!(errors.contains(fault), "{more}: {errors}");
     }
     // One bound alone is compared with the stored other one.
     for more in [json!({"validFrom": 900}), json!({"validUntil": 500}), json!({"validUntil": 0})] {
-        let faults = api.call(Method::PUT, &path, Some(body(None, &more))).await?.problem(400, 40001);
+        let faults = api.put(&path, body(None, &more)).await?.problem(400, 40001);
         ensure!(faults[0].starts_with("validUntil must be after validFrom of "), "{more}: {faults:?}");
     }
     ensure!(api.fingerprint().await? == before);
@@ -238,12 +231,11 @@ async fn every_bad_value_is_refused_and_changes_nothing(engine: Engine) -> Resul
 }
 
 async fn an_ended_page_is_checked_as_a_target_is(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let a = make(&api, &product, &json!({"shortId": "AAA"})).await?;
     make(&api, &product, &json!({"shortId": "BBB", "defaultRedirectUrl": "https://tn.gg/AAA"})).await?;
     let before = api.fingerprint().await?;
-    let put = async |more: Value| api.call(Method::PUT, &a, Some(body(None, &more))).await;
+    let put = async |more: Value| api.put(&a, body(None, &more)).await;
     for (more, fault) in [
         (json!({"endedUrl": "http://127.0.0.1/"}), "endedUrl "),
         (json!({"endedUrl": "https://tn.gg/AAA"}), "endedUrl leads back to the short URL itself"),
@@ -261,23 +253,22 @@ async fn an_ended_page_is_checked_as_a_target_is(engine: Engine) -> Result<()> {
     let faults = put(json!({"defaultRedirectUrl": "https://tn.gg/CCC"})).await?.problem(400, 40001);
     ensure!(faults == ["defaultRedirectUrl leads back to the short URL itself."], "{faults:?}");
     let itself = body(Some(&product), &json!({"shortId": "DDD", "endedUrl": "https://tn.gg/ddd"}));
-    let faults = api.call(Method::POST, "/redirections", Some(itself)).await?.problem(400, 40001);
+    let faults = api.post("/redirections", itself).await?.problem(400, 40001);
     ensure!(faults == ["endedUrl leads back to the short URL itself."], "{faults:?}");
     Ok(())
 }
 
 async fn several_are_changed_together_or_not_at_all(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     make(&api, &product, &json!({"shortId": "AAA", "validFrom": 100})).await?;
     make(&api, &product, &json!({"shortId": "BBB", "validFrom": 300})).await?;
     let path = "/redirections?ids=AAA,BBB";
     let before = api.fingerprint().await?;
-    let answer = api.call(Method::PUT, path, Some(body(None, &json!({"validUntil": 200})))).await?;
+    let answer = api.put(path, body(None, &json!({"validUntil": 200}))).await?;
     ensure!(answer.problem(400, 40001) == ["validUntil must be after validFrom of BBB."]);
     ensure!(api.fingerprint().await? == before);
     let more = json!({"validUntil": 400, "endedUrl": OVER});
-    ensure!(api.call(Method::PUT, path, Some(body(None, &more))).await?.status == 204);
+    ensure!(api.put(path, body(None, &more)).await?.status == 204);
     for (id, from) in [("AAA", 100), ("BBB", 300)] {
         let found = said(&api.get(&format!("/redirections/{id}")).await?.json());
         let expected = json!({"validFrom": from, "validUntil": 400, "status": "active", "endedUrl": OVER});
@@ -291,13 +282,12 @@ async fn edges_get_what_is_stored(engine: Engine) -> Result<()> {
     use redirects::store::{log, redirections};
     use shared::{redirect::RedirectKey, wire::stream::Change};
 
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
     make(&api, &thng, &all_with("shortId", "WITH")).await?;
     make(&api, &product, &json!({"shortId": "WITHOUT"})).await?;
     let renamed = json!({"name": "other"});
-    ensure!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(renamed)).await?.status == 200);
+    ensure!(api.put(&format!("/thngs/{thng}"), renamed).await?.status == 200);
     let mut conn = api.made.app.core.db.read().await?;
     let mut seen = Vec::new();
     let epoch = log::load_head(&mut conn).await?.epoch;
@@ -330,19 +320,18 @@ fn all_with(name: &str, value: &str) -> Value {
 }
 
 async fn what_is_not_known_is_named(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let path = make(&api, &product, &json!({})).await?;
     let more = json!({"expiresAt": 5, "validUntil": 7});
-    let answer = api.call(Method::PUT, &path, Some(body(None, &more))).await?;
+    let answer = api.put(&path, body(None, &more)).await?;
     ensure!(answer.header("x-ignored") == Some("expiresAt"), "{answer:?}");
-    let made = api.call(Method::POST, "/redirections", Some(json!([body(Some(&product), &more)]))).await?;
+    let made = api.post("/redirections", json!([body(Some(&product), &more)])).await?;
     ensure!(made.header("x-ignored") == Some("[0].expiresAt"), "{made:?}");
     // Tasks make links that always lead to their target, and say so.
     let batch = api.create("/batches", json!({"name": "b"})).await?["id"].as_str().context("id")?.to_owned();
     let tasks = format!("/batches/{batch}/tasks");
     let more = json!({"generateRedirections": true, "defaultRedirectUrl": TARGET, "validUntil": 7, "status": "paused"});
-    let answer = api.call(Method::POST, &tasks, Some(populate(1, &more))).await?;
+    let answer = api.post(&tasks, populate(1, &more)).await?;
     let ignored = answer.header("x-ignored").unwrap_or_default().to_owned();
     ensure!(ignored == "inputParameters.status, inputParameters.validUntil", "{answer:?}");
     finished(&api, &tasks, populate(1, &json!({"generateRedirections": true, "defaultRedirectUrl": TARGET})))

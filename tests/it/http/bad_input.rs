@@ -188,7 +188,7 @@ pub(super) async fn wrong_members_are_named_and_change_nothing(engine: Engine) -
     }
     assert_eq!(api.fingerprint().await?, before);
     // The comparison can fail.
-    api.call(Method::PUT, &operator, Some(json!({"firstName": "Q"}))).await?;
+    api.put(&operator, json!({"firstName": "Q"})).await?;
     assert_ne!(api.fingerprint().await?, before);
     Ok(())
 }
@@ -228,11 +228,9 @@ pub(super) async fn absent_resources_are_404(engine: Engine) -> Result<()> {
     }
     for path in paths {
         api.get(&path).await?.problem(404, 40401);
-        api.call(Method::PUT, &path, Some(json!({"name": "changed", "firstName": "changed"})))
-            .await?
-            .problem(404, 40401);
+        api.put(&path, json!({"name": "changed", "firstName": "changed"})).await?.problem(404, 40401);
         if !path.starts_with("/accounts") && !path.starts_with("/operators") {
-            api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+            api.delete(&path).await?.problem(404, 40401);
         }
         if path.starts_with("/products") || path.starts_with("/thngs") {
             api.get(&format!("{path}/actions/all")).await?.problem(404, 40401);

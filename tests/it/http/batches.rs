@@ -21,7 +21,7 @@ pub(super) fn populate(quantity: u32, more: &Value) -> Value {
 
 /// Asks for a task and waits for its end.
 pub(super) async fn finished(api: &Api, tasks: &str, body: Value) -> Result<Value> {
-    let answer = api.call(Method::POST, tasks, Some(body)).await?;
+    let answer = api.post(tasks, body).await?;
     ensure!(answer.status == 202 && answer.bytes.is_empty(), "{answer:?}");
     let location = answer.header("location").context("location")?;
     let path = location.strip_prefix("http://api.example:8080").context("host")?.to_owned();
@@ -57,10 +57,9 @@ async fn batches_are_created_read_listed_updated_and_deleted(engine: Engine) -> 
     ensure!(page.json()[0]["name"] == "b2", "{page:?}");
     let found = api.get("/batches?filter=identifiers.lot=7").await?.json();
     ensure!(found.as_array().map(Vec::len) == Some(1), "{found}");
-    let changed =
-        api.call(Method::PUT, &format!("/batches/{id}"), Some(json!({"tags": ["new"]}))).await?.json();
+    let changed = api.put(&format!("/batches/{id}"), json!({"tags": ["new"]})).await?.json();
     ensure!(changed["tags"] == json!(["new"]) && changed["name"] == "b", "{changed}");
-    ensure!(api.call(Method::DELETE, &format!("/batches/{id}"), None).await?.status == 200);
+    ensure!(api.delete(&format!("/batches/{id}")).await?.status == 200);
     api.get(&format!("/batches/{id}")).await?.problem(404, 40401);
     Ok(())
 }
@@ -126,7 +125,7 @@ async fn a_task_creates_thngs_and_short_urls(engine: Engine) -> Result<()> {
         ),
         ("/batches/UKXAGyEf8SQ5eTDmVgGpHqAa/tasks".to_owned(), populate(1, &json!({})), 404),
     ] {
-        let answer = api.call(Method::POST, &uri, Some(body.clone())).await?;
+        let answer = api.post(&uri, body.clone()).await?;
         ensure!(answer.status == status, "{body}: {answer:?}");
     }
     assert_eq!(api.fingerprint().await?, before);
@@ -140,7 +139,7 @@ async fn a_task_creates_thngs_and_short_urls(engine: Engine) -> Result<()> {
     for uri in [tasks.clone(), format!("{tasks}/{task}"), format!("/batches/{batch}")] {
         api.call_as(&api.other_key, Method::GET, &uri, None).await?.problem(404, 40401);
     }
-    ensure!(api.call(Method::DELETE, &format!("/batches/{batch}"), None).await?.status == 200);
+    ensure!(api.delete(&format!("/batches/{batch}")).await?.status == 200);
     ensure!(
         !api.fingerprint().await?["tasks"].iter().any(|row| row.contains(task)),
         "tasks go with their batch"

@@ -63,16 +63,14 @@ async fn bulk_updates_and_deletes_are_atomic(engine: Engine) -> Result<()> {
         ] {
             let uri = format!("{path}?ids={ids}");
             api.call(Method::PUT, &uri, change()).await?.problem(status, code);
-            api.call(Method::DELETE, &uri, None).await?.problem(status, code);
+            api.delete(&uri).await?.problem(status, code);
         }
         api.call(Method::PUT, &path, change()).await?.problem(400, 40003);
-        api.call(Method::DELETE, &path, None).await?.problem(400, 40003);
-        let both = api.call(Method::DELETE, &format!("{path}?ids={theirs},{a},{UNKNOWN}"), None).await?;
+        api.delete(&path).await?.problem(400, 40003);
+        let both = api.delete(&format!("{path}?ids={theirs},{a},{UNKNOWN}")).await?;
         let faults = both.problem(404, 40401);
         ensure!(faults.len() == 2, "{kind}: each absent one is named: {faults:?}");
-        api.call(Method::PUT, &format!("{path}?ids={a}"), Some(json!({"name": 1})))
-            .await?
-            .problem(400, 40001);
+        api.put(&format!("{path}?ids={a}"), json!({"name": 1})).await?.problem(400, 40001);
         assert_eq!(api.fingerprint().await?, before, "{kind}: all of them, or none");
 
         let uri = format!("{path}?ids={a},{b},{a}");
@@ -83,7 +81,7 @@ async fn bulk_updates_and_deletes_are_atomic(engine: Engine) -> Result<()> {
             let read = api.get(&format!("{path}/{id}")).await?.json();
             ensure!(read["description"] == "changed", "{kind}: {read}");
         }
-        let answer = api.call(Method::DELETE, &uri, None).await?;
+        let answer = api.delete(&uri).await?;
         ensure!(answer.status == 200 && answer.bytes.is_empty(), "{kind}: {answer:?}");
         ensure!(answer.header("x-result-count") == Some("2"), "{kind}: {answer:?}");
         for id in [&a, &b] {
@@ -102,7 +100,7 @@ async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> 
     let thng = id(&api.create("/thngs", json!({"name": "t"})).await?)?;
     let body = |thng: &str, id: &str| json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": id});
     for id in ["A1", "B2"] {
-        api.call(Method::POST, "/redirections", Some(body(&thng, id))).await?.must_be(200)?;
+        api.post("/redirections", body(&thng, id)).await?.must_be(200)?;
     }
     let (_, theirs) = api.others().await?;
     api.call_as(&api.other_key, Method::POST, "/redirections", Some(body(&theirs, "C3")))
@@ -113,7 +111,7 @@ async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> 
     for (ids, status, code) in [("A1,NONE", 404, 40401), ("A1,C3", 404, 40401), ("", 400, 40003)] {
         let uri = format!("/redirections?ids={ids}");
         api.call(Method::PUT, &uri, change()).await?.problem(status, code);
-        api.call(Method::DELETE, &uri, None).await?.problem(status, code);
+        api.delete(&uri).await?.problem(status, code);
     }
     assert_eq!(api.fingerprint().await?, before, "all of them, or none");
 
@@ -125,15 +123,15 @@ async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> 
         let read = api.get(&format!("/redirections/{id}")).await?.json();
         ensure!(read["defaultRedirectUrl"] == "https://example.com/changed", "{read}");
     }
-    let answer = api.call(Method::DELETE, uri, None).await?;
+    let answer = api.delete(uri).await?;
     ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
     ensure!(answer.header("x-result-count") == Some("2"), "{answer:?}");
     for id in ["A1", "B2"] {
         api.get(&format!("/redirections/{id}")).await?.problem(404, 40401);
     }
     // With the edges' state as its body, it has the count all the same.
-    api.call(Method::POST, "/redirections", Some(body(&thng, "D4"))).await?.must_be(200)?;
-    let answer = api.call(Method::DELETE, "/redirections?ids=D4&wait=edges", None).await?;
+    api.post("/redirections", body(&thng, "D4")).await?.must_be(200)?;
+    let answer = api.delete("/redirections?ids=D4&wait=edges").await?;
     ensure!(answer.status == 200 && answer.header("x-result-count") == Some("1"), "{answer:?}");
     Ok(())
 }
@@ -156,9 +154,9 @@ async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result
         format!("/projects/{UNKNOWN}/applications?ids={a}"),
         format!("/projects/x/applications?ids={a}"),
     ] {
-        let faults = api.call(Method::PUT, &uri, Some(json!({"name": "n"}))).await?.problem(404, 40401);
+        let faults = api.put(&uri, json!({"name": "n"})).await?.problem(404, 40401);
         ensure!(faults.len() == 1, "{uri}: {faults:?}");
-        api.call(Method::DELETE, &uri, None).await?.problem(404, 40401);
+        api.delete(&uri).await?.problem(404, 40401);
     }
     let key = ours["appApiKey"].as_str().context("key")?;
     let refused = api.call_as(key, Method::DELETE, &format!("{here}?ids={a}"), None).await?;
@@ -167,7 +165,7 @@ async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result
 
     let me = "/applications/me";
     ensure!(api.call_as(key, Method::GET, me, None).await?.status == 200, "the key is valid");
-    api.call(Method::DELETE, &format!("{here}?ids={a}"), None).await?.must_be(200)?;
+    api.delete(&format!("{here}?ids={a}")).await?.must_be(200)?;
     api.call_as(key, Method::GET, me, None).await?.problem(401, 40102);
     Ok(())
 }
@@ -190,7 +188,7 @@ async fn bulk_updates_of_webhooks_move_their_queues(engine: Engine) -> Result<()
         Ok(())
     };
     let set = async |status: &str| -> Result<()> {
-        api.call(Method::PUT, &uri, Some(json!({"status": status}))).await?.must_be(204)?;
+        api.put(&uri, json!({"status": status})).await?.must_be(204)?;
         Ok(())
     };
     wait_for_one().await?;
@@ -201,7 +199,7 @@ async fn bulk_updates_of_webhooks_move_their_queues(engine: Engine) -> Result<()
     }
     set("paused").await?;
     wait_for_one().await?;
-    api.call(Method::DELETE, &uri, None).await?.must_be(200)?;
+    api.delete(&uri).await?.must_be(200)?;
     ensure!(api.fingerprint().await?["webhook_messages"].is_empty());
     Ok(())
 }
@@ -211,7 +209,7 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
     for kind in ["thngs", "products"] {
         let path = format!("/{kind}");
         let items = json!([{"name": "a", "tags": ["x"]}, {"name": 1}, {"name": "b", "product": UNKNOWN}, {"name": "c"}]);
-        let results = api.call(Method::POST, &path, Some(items)).await?.must_be(200)?.json();
+        let results = api.post(&path, items).await?.must_be(200)?.json();
         let statuses: Vec<&Value> =
             results.as_array().context("array")?.iter().map(|one| &one["status"]).collect();
         // A product has no member `product`: there it is ignored.
@@ -226,12 +224,12 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
 
         let before = api.fingerprint().await?;
         for items in [json!([]), json!(vec![json!({"name": "x"}); 1_001])] {
-            let faults = api.call(Method::POST, &path, Some(items)).await?.problem(400, 40001);
+            let faults = api.post(&path, items).await?.problem(400, 40001);
             ensure!(faults[0].starts_with("The array must hold 1 to 1000 items"), "{faults:?}");
         }
         assert_eq!(api.fingerprint().await?, before);
         let many = json!(vec![json!({"name": "many"}); 1_000]);
-        let results = api.call(Method::POST, &path, Some(many)).await?.json();
+        let results = api.post(&path, many).await?.json();
         let all = results.as_array().context("array")?;
         ensure!(all.len() == 1_000 && all.iter().all(|one| one["status"] == 201), "{results}");
     }

@@ -39,7 +39,7 @@ async fn case_of(api: &Api, thng: &str) -> Result<Value> {
 }
 
 async fn put(api: &Api, case: &Value, body: Value) -> Result<Answer> {
-    api.call(Method::PUT, &format!("/authentication/cases/{}", id(case)), Some(body)).await
+    api.put(&format!("/authentication/cases/{}", id(case)), body).await
 }
 
 async fn decide(api: &Api, case: &Value, status: &str) -> Result<Value> {
@@ -50,8 +50,7 @@ async fn decide(api: &Api, case: &Value, status: &str) -> Result<Value> {
 
 /// The verdict that edges go by.
 pub(super) async fn standing(api: &Api, thng: &str) -> Result<[String; 3]> {
-    let answer =
-        api.call(Method::POST, "/authentication/replay", Some(json!({"thng": thng}))).await?.must_be(200)?;
+    let answer = api.post("/authentication/replay", json!({"thng": thng})).await?.must_be(200)?;
     let stored = &answer.json()["stored"];
     let of = |name: &str| stored[name].as_str().unwrap_or_default().to_owned();
     Ok([of("authenticationStatus"), of("counterfeitStatus"), of("grayMarketStatus")])
@@ -119,7 +118,7 @@ pub(super) async fn a_copy_and_a_diversion_open_cases(engine: Engine) -> Result<
     let theirs = api.call_as(&api.other_key, Method::GET, "/authentication/cases", None).await?;
     assert_eq!(theirs.json(), json!([]));
     // A deleted Thng takes its cases along.
-    let gone = api.call(Method::DELETE, &format!("/thngs/{thng}"), None).await?;
+    let gone = api.delete(&format!("/thngs/{thng}")).await?;
     assert!(gone.status.is_success(), "{gone:?}");
     assert_eq!(cases(&api, "").await?, [] as [Value; 0]);
     Ok(())
@@ -280,7 +279,7 @@ pub(super) async fn public_scans_open_no_case(engine: Engine) -> Result<()> {
     assert_eq!(statuses(&asked.json())[1], "suspected", "it was never commissioned");
     assert_eq!(cases(&api, "").await?, [] as [Value; 0]);
     // The same question of a server does.
-    api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?.must_be(200)?;
+    api.post("/authentication", trigger(Some(&thng), BERN)).await?.must_be(200)?;
     let case = case_of(&api, &thng).await?;
     assert_eq!(case["evidence"]["signs"], json!(["NOT_ACTIVATED"]), "{case}");
     assert_eq!(cases(&api, &format!("project={project}")).await?.len(), 1);
@@ -305,7 +304,7 @@ pub(super) async fn a_replay_shows_what_would_change(engine: Engine) -> Result<(
     let brand = Brand::new(&api).await?;
     let (thng, other) = (copied(&brand, "A").await?, brand.thng("B").await?);
     let result = judged(&brand, &thng, 99).await?;
-    let replay = async |body: Value| api.call(Method::POST, "/authentication/replay", Some(body)).await;
+    let replay = async |body: Value| api.post("/authentication/replay", body).await;
     let one =
         replay(json!({"thng": thng, "settings": {"duplicatePoints": 100, "suspectedPoints": 100}})).await?;
     let one = one.json();

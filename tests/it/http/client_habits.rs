@@ -89,7 +89,7 @@ async fn unknown_parameters_on_delete_are_refused(engine: Engine) -> Result<()> 
     let thng = api.create("/thngs", json!({"name": "x", "properties": {"temp": 1}})).await?;
     let uri = format!("/thngs/{}/properties/temp", thng["id"].as_str().context("id")?);
     let before = api.fingerprint().await?;
-    let faults = api.call(Method::DELETE, &format!("{uri}?from=1"), None).await?.problem(400, 40003);
+    let faults = api.delete(&format!("{uri}?from=1")).await?.problem(400, 40003);
     ensure!(faults == ["from is not a parameter of this operation."], "{faults:?}");
     let document = control::http::document();
     let mut count = 0;
@@ -104,7 +104,7 @@ async fn unknown_parameters_on_delete_are_refused(engine: Engine) -> Result<()> 
             .collect::<Vec<_>>()
             .join("/");
         for query in ["olderThan=1", "ids=&Ids=x", "to=1&wait=edges&more"] {
-            let answer = api.call(Method::DELETE, &format!("/v2{uri}?{query}"), None).await?;
+            let answer = api.delete(&format!("/v2{uri}?{query}")).await?;
             let faults = answer.problem(400, 40003);
             ensure!(faults.iter().any(|fault| fault.ends_with("of this operation.")), "{path}: {faults:?}");
         }
@@ -170,7 +170,7 @@ async fn a_post_to_collections_equals_a_put(engine: Engine) -> Result<()> {
         ensure!(status == 204 || answer.json() == json!([member]), "{answer:?}");
     }
     ensure!(names(&api.get(&uri).await?.json()) == ["b", "a"]);
-    let answer = api.call(Method::POST, &uri, Some(json!([ids[0]]))).await?;
+    let answer = api.post(&uri, json!([ids[0]])).await?;
     ensure!(answer.status == 409, "a collection in itself: {answer:?}");
     Ok(())
 }
@@ -189,7 +189,7 @@ async fn the_key_of_a_thng_is_read_and_revoked(engine: Engine) -> Result<()> {
         api.call_as(&api.other_key, method, &uri, None).await?.problem(404, 40401);
     }
     ensure!(api.call_as(key, Method::GET, "/access", None).await?.status == 200);
-    let answer = api.call(Method::DELETE, &uri, None).await?;
+    let answer = api.delete(&uri).await?;
     ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
     api.call_as(key, Method::GET, "/access", None).await?.problem(401, 40102);
     api.get(&uri).await?.problem(404, 40401);
@@ -220,7 +220,7 @@ async fn a_position_wins_over_latitude_and_longitude(engine: Engine) -> Result<(
     let mut read = place.clone();
     read["position"] = json!({"type": "Point", "coordinates": [8.5, 47.25]});
     let uri = format!("/places/{}", place["id"].as_str().context("id")?);
-    let changed = api.call(Method::PUT, &uri, Some(read)).await?.json();
+    let changed = api.put(&uri, read).await?.json();
     ensure!(changed["latitude"] == 47.25 && changed["longitude"] == 8.5, "{changed}");
     ensure!(changed["position"]["coordinates"] == json!([8.5, 47.25]), "{changed}");
     Ok(())
@@ -245,13 +245,13 @@ async fn an_action_is_assessed_as_it_was_recorded(engine: Engine) -> Result<()> 
         }
         let id = id_of(&api.create("/actions/scans", scan.clone()).await?)?;
         let recorded = api.get(&format!("/actions/scans/{id}")).await?.json();
-        let answer = api.call(Method::POST, "/authentication", Some(recorded.clone())).await?;
+        let answer = api.post("/authentication", recorded.clone()).await?;
         ensure!(answer.status == 200, "{scan}: {recorded}: {answer:?}");
         ensure!(answer.json()["type"] == "authenticationResults", "{answer:?}");
         let before = api.fingerprint().await?;
         let mut other = recorded;
         other["location"]["place"] = json!(thng);
-        let faults = api.call(Method::POST, "/authentication", Some(other)).await?.problem(400, 40001);
+        let faults = api.post("/authentication", other).await?.problem(400, 40001);
         ensure!(faults.iter().any(|fault| fault.contains("location.place is not a member")), "{faults:?}");
         assert_eq!(before, api.fingerprint().await?);
     }

@@ -13,7 +13,7 @@ async fn make(api: &Api, path: &str, name: &str) -> Result<String> {
 }
 
 async fn put(api: &Api, path: &str, ids: &[&String]) -> Result<u16> {
-    Ok(api.call(Method::PUT, path, Some(json!(ids))).await?.status.as_u16())
+    Ok(api.put(path, json!(ids)).await?.status.as_u16())
 }
 
 pub(super) async fn a_collection_is_created_updated_and_deleted(engine: Engine) -> Result<()> {
@@ -29,14 +29,14 @@ pub(super) async fn a_collection_is_created_updated_and_deleted(engine: Engine) 
         assert_eq!(made.get(name), None);
     }
     assert_eq!(api.get("/v2/collections/k:1").await?.json(), made);
-    let changed = api.call(Method::PUT, "/collections/k:1", Some(json!({"tags": ["b"]}))).await?.json();
+    let changed = api.put("/collections/k:1", json!({"tags": ["b"]})).await?.json();
     assert_eq!((&changed["tags"], &changed["type"]), (&json!(["b"]), &json!("season")));
     let list = api.get("/collections?filter=tags%3Db").await?;
     assert_eq!(
         (list.json()[0]["id"].clone(), list.header("x-result-count")),
         (made["id"].clone(), Some("1"))
     );
-    assert_eq!(api.call(Method::DELETE, "/collections/k:1", None).await?.status, 200);
+    assert_eq!(api.delete("/collections/k:1").await?.status, 200);
     api.get(&format!("/collections/{}", made["id"].as_str().context("id")?)).await?.problem(404, 40401);
     Ok(())
 }
@@ -66,7 +66,7 @@ pub(super) async fn thngs_are_added_and_removed_from_both_sides(engine: Engine) 
     assert_eq!(walk(&api, &format!("/thngs?filter=collections%3D{a}")).await?.concat(), ["3", "1", "0"]);
 
     // The Thng's own member says the same, and replaces the whole.
-    let changed = api.call(Method::PUT, &of(&thngs[0]), Some(json!({"collections": [b, b]}))).await?.json();
+    let changed = api.put(&of(&thngs[0]), json!({"collections": [b, b]})).await?.json();
     assert_eq!(changed["collections"], json!([b]));
     assert_eq!(walk(&api, &path).await?.concat(), ["3", "1"]);
     assert_eq!(walk(&api, &format!("/collections/{b}/thngs")).await?.concat(), ["0"]);
@@ -77,21 +77,21 @@ pub(super) async fn thngs_are_added_and_removed_from_both_sides(engine: Engine) 
     assert_eq!(walk(&api, &path).await?.concat(), ["5", "3", "1"]);
     // Not said is not changed, and what was read goes back in.
     let thng = of(made["id"].as_str().context("id")?);
-    api.call(Method::PUT, &thng, Some(json!({"name": "6"}))).await?;
+    api.put(&thng, json!({"name": "6"})).await?;
     let whole = api.get(&thng).await?.json();
     assert_eq!(whole["collections"], json!(both));
-    assert_eq!(api.call(Method::PUT, &thng, Some(whole)).await?.status, 200);
+    assert_eq!(api.put(&thng, whole).await?.status, 200);
 
     // One leaves, one that is not in cannot, a removed Thng is in none, then all leave.
-    assert_eq!(api.call(Method::DELETE, &format!("{path}/{}", thngs[1]), None).await?.status, 200);
-    api.call(Method::DELETE, &format!("{path}/{}", thngs[1]), None).await?.problem(404, 40401);
-    assert_eq!(api.call(Method::DELETE, &thng, None).await?.status, 200);
+    assert_eq!(api.delete(&format!("{path}/{}", thngs[1])).await?.status, 200);
+    api.delete(&format!("{path}/{}", thngs[1])).await?.problem(404, 40401);
+    assert_eq!(api.delete(&thng).await?.status, 200);
     assert_eq!(walk(&api, &path).await?.concat(), ["3"]);
-    assert_eq!(api.call(Method::DELETE, &path, None).await?.status, 200);
+    assert_eq!(api.delete(&path).await?.status, 200);
     assert_eq!(walk(&api, &path).await?, [Vec::<String>::new()]);
     assert_eq!(api.get(&of(&thngs[3])).await?.json().get("collections"), None);
     // A removed collection takes nobody with it.
-    assert_eq!(api.call(Method::DELETE, &format!("/collections/{b}"), None).await?.status, 200);
+    assert_eq!(api.delete(&format!("/collections/{b}")).await?.status, 200);
     assert_eq!(api.get(&of(&thngs[0])).await?.json().get("collections"), None);
     assert_eq!(api.fingerprint().await?["collection_thngs"], [""; 0]);
     Ok(())
@@ -113,7 +113,7 @@ pub(super) async fn collections_nest_without_cycles(engine: Engine) -> Result<()
     for (outer, inner, why) in
         [(0, 0, "itself"), (1, 0, "its own outer one"), (3, 0, "two levels up"), (3, 2, "by another way")]
     {
-        let errors = api.call(Method::PUT, &path(outer), Some(json!([ids[10], ids[inner]]))).await?;
+        let errors = api.put(&path(outer), json!([ids[10], ids[inner]])).await?;
         let errors = errors.problem(409, 40901);
         assert!(errors[0].contains("inside of itself"), "{why}: {errors:?}");
     }
@@ -123,16 +123,15 @@ pub(super) async fn collections_nest_without_cycles(engine: Engine) -> Result<()
         assert_eq!(put(&api, &path(n), &[&ids[n + 1]]).await?, 204, "{n}");
     }
     let top = make(&api, "/collections", "top").await?;
-    let errors =
-        api.call(Method::PUT, &format!("/collections/{top}/collections"), Some(json!([ids[0]]))).await?;
+    let errors = api.put(&format!("/collections/{top}/collections"), json!([ids[0]])).await?;
     assert!(errors.problem(409, 40901)[0].contains("10 deep"));
     // Cut in the middle, both ends may grow, and what was below may now be above.
-    assert_eq!(api.call(Method::DELETE, &format!("{}/{}", path(3), ids[4]), None).await?.status, 200);
-    api.call(Method::DELETE, &format!("{}/{}", path(3), ids[4]), None).await?.problem(404, 40401);
+    assert_eq!(api.delete(&format!("{}/{}", path(3), ids[4])).await?.status, 200);
+    api.delete(&format!("{}/{}", path(3), ids[4])).await?.problem(404, 40401);
     assert_eq!(put(&api, &path(10), &[&ids[0]]).await?, 204);
-    assert_eq!(api.call(Method::DELETE, &path(0), None).await?.status, 200);
+    assert_eq!(api.delete(&path(0)).await?.status, 200);
     assert_eq!(walk(&api, &path(0)).await?, [Vec::<String>::new()]);
-    assert_eq!(api.call(Method::DELETE, &format!("/collections/{}", ids[10]), None).await?.status, 200);
+    assert_eq!(api.delete(&format!("/collections/{}", ids[10])).await?.status, 200);
     assert_eq!(walk(&api, &path(9)).await?, [Vec::<String>::new()]);
     Ok(())
 }
@@ -179,7 +178,7 @@ pub(super) async fn wrong_members_change_nothing(engine: Engine) -> Result<()> {
         (format!("/thngs/{thng}"), json!({"collections": id}), vec!["collections must be an array"]),
     ];
     for (path, body, faults) in cases {
-        let errors = api.call(Method::PUT, &path, Some(body.clone())).await?.problem(400, 40001);
+        let errors = api.put(&path, body.clone()).await?.problem(400, 40001);
         assert_eq!(errors.len(), faults.len(), "{path} {body}: {errors:?}");
         for fault in faults {
             assert!(errors.iter().any(|error| error.contains(fault)), "{path} {body}: {errors:?}");
@@ -189,9 +188,9 @@ pub(super) async fn wrong_members_change_nothing(engine: Engine) -> Result<()> {
         for members in ["thngs", "collections"] {
             let path = format!("/collections/{collection}/{members}");
             api.get(&path).await?.problem(404, 40401);
-            api.call(Method::PUT, &path, Some(json!([]))).await?.problem(404, 40401);
-            api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
-            api.call(Method::DELETE, &format!("{path}/{thng}"), None).await?.problem(404, 40401);
+            api.put(&path, json!([])).await?.problem(404, 40401);
+            api.delete(&path).await?.problem(404, 40401);
+            api.delete(&format!("{path}/{thng}")).await?.problem(404, 40401);
         }
     }
     assert_eq!(api.fingerprint().await?, before);
@@ -204,13 +203,13 @@ pub(super) async fn redirections_belong_to_collections_and_places_too(engine: En
     for (path, kind) in [("/collections", "collection"), ("/places", "place")] {
         let id = make(&api, path, "x").await?;
         let body = json!({"platformId": id, "defaultRedirectUrl": "https://example.com/{platformId}"});
-        let answer = api.call(Method::POST, "/redirections", Some(body.clone())).await?;
+        let answer = api.post("/redirections", body.clone()).await?;
         assert!(answer.status.is_success(), "{answer:?}");
         let list = api.get(&format!("/redirections?platformId={id}")).await?.json();
         assert_eq!((&list[0]["type"], &list[0]["platformId"]), (&json!(kind), &json!(id)));
         let mut wrong = body;
         wrong["type"] = json!("thng");
-        api.call(Method::POST, "/redirections", Some(wrong)).await?.problem(400, 40001);
+        api.post("/redirections", wrong).await?.problem(400, 40001);
     }
     Ok(())
 }

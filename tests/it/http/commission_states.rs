@@ -49,7 +49,7 @@ pub(super) async fn product_and_serial_select_among_several_thngs(engine: Engine
     );
     // A third one of the second product there cannot be.
     let body = json!({"name": "x", "product": factory.other_product, "identifiers": {"gs1:21": "TWIN"}});
-    let errors = api.call(Method::POST, "/thngs", Some(body)).await?.problem(409, 40901);
+    let errors = api.post("/thngs", body).await?.problem(409, 40901);
     assert!(errors[0].contains(&format!("belongs to the thng {}", thngs[1])), "{errors:?}");
     Ok(())
 }
@@ -108,7 +108,7 @@ pub(super) async fn a_list_of_states_is_in_the_order_of_the_request(engine: Engi
         assert_eq!(factory.step(thng, "commissions", body).await?.status, 201);
     }
     let renamed = json!({"identifiers": {"gs1:21": "D"}});
-    api.call(Method::PUT, &format!("/thngs/{}", twins[1]), Some(renamed)).await?.problem(409, 40901);
+    api.put(&format!("/thngs/{}", twins[1]), renamed).await?.problem(409, 40901);
     let states = factory.states(json!([pair("D", "1"), pair("E", "1"), pair("D", "1")])).await?;
     assert_eq!(states[0]["occurredAt"], "2026-11-03T08:15:30Z");
     assert_eq!(states[1]["occurredAt"], "2026-11-02T08:15:30Z");
@@ -142,7 +142,7 @@ pub(super) async fn a_list_of_states_is_in_the_order_of_the_request(engine: Engi
         ),
         (json!(vec![pair("A", "1"); 1_001]), "at most 1000 pairs"),
     ] {
-        let answer = api.call(Method::POST, "/thngs/commissionStateList", Some(body.clone())).await?;
+        let answer = api.post("/thngs/commissionStateList", body.clone()).await?;
         let errors = answer.problem(400, 40001);
         assert!(errors.iter().any(|error| error.contains(fault)), "{body}: {errors:?}");
     }
@@ -235,7 +235,7 @@ pub(super) async fn deleting_a_thng_deletes_its_state(engine: Engine) -> Result<
     let factory = Factory::new(&api).await?;
     let thng = factory.thng("A").await?;
     assert_eq!(factory.commission(&thng).await?.status, 201);
-    api.call(Method::DELETE, &format!("/thngs/{thng}"), None).await?;
+    api.delete(&format!("/thngs/{thng}")).await?;
     assert_eq!(factory.states(json!([pair("A", "1")])).await?[0]["state"], "not_commissioned");
     let again = factory.thng("A").await?;
     assert_eq!(factory.state(&again).await?, json!({"state": "not_commissioned"}));

@@ -63,7 +63,7 @@ impl<'a> Factory<'a> {
     }
 
     pub(super) async fn step(&self, thng: &str, kind: &str, body: Value) -> Result<Answer> {
-        self.api.call(Method::POST, &format!("/thngs/{thng}/actions/{kind}"), Some(body)).await
+        self.api.post(&format!("/thngs/{thng}/actions/{kind}"), body).await
     }
 
     pub(super) async fn commission(&self, thng: &str) -> Result<Answer> {
@@ -75,7 +75,7 @@ impl<'a> Factory<'a> {
     }
 
     pub(super) async fn states(&self, pairs: Value) -> Result<Value> {
-        Ok(self.api.call(Method::POST, "/thngs/commissionStateList", Some(pairs)).await?.must_be(200)?.json())
+        Ok(self.api.post("/thngs/commissionStateList", pairs).await?.must_be(200)?.json())
     }
 }
 

@@ -25,7 +25,7 @@ async fn fill(api: &Api, project: &str) -> Result<Vec<String>> {
     api.create(&format!("/actions/scans?project={project}"), action).await?;
     let link = json!([{"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "HIDDEN",
         "title": "hidden", "tags": ["hidden"]}]);
-    let made = api.call(Method::POST, &format!("/redirections?project={project}"), Some(link)).await?;
+    let made = api.post(&format!("/redirections?project={project}"), link).await?;
     ensure!(made.json()[0]["status"] == 201, "{made:?}");
     let mut lists: Vec<String> =
         [("products", &product), ("collections", &collection), ("thngs", &thng), ("places", &place)]

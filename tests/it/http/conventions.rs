@@ -52,7 +52,7 @@ pub(super) async fn responses_have_request_ids_and_errors_the_common_body(engine
         assert_eq!(answer.header("x-request-id") == Some(sent), kept, "{sent}");
     }
     // A wrong method says which are right; HEAD goes with GET.
-    let answer = api.call(Method::DELETE, "/v2/actions", None).await?;
+    let answer = api.delete("/v2/actions").await?;
     answer.problem(405, 40501);
     let mut allow: Vec<&str> = answer.header("allow").context("allow")?.split(',').collect();
     allow.sort_unstable();

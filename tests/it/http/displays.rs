@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use assessment::service::assessment::displays::learn_unknown;
-use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -59,7 +58,7 @@ pub(super) async fn a_tag_names_others_at_its_place_and_clears_none_of_them(engi
     let uri = format!("/authentication/cases?filter=thng={first}");
     let case = id(&api.get(&uri).await?.json()[0]);
     let body = json!({"status": "dismissed", "reason": "In the shop of Bern.", "display": true});
-    api.call(Method::PUT, &format!("/authentication/cases/{case}"), Some(body)).await?.must_be(200)?;
+    api.put(&format!("/authentication/cases/{case}"), body).await?.must_be(200)?;
     assert_eq!(statuses(&judged(&brand, &first).await?), ["positive", "none", "none"]);
     // Another one that looks like it there is named, and stays suspected: a copy may be sold beside it.
     let result = judged(&brand, &second).await?;
@@ -75,7 +74,7 @@ pub(super) async fn a_tag_names_others_at_its_place_and_clears_none_of_them(engi
     assert_eq!(nearby(&judged(&brand, &elsewhere).await?), (false, Value::Null), "in another region");
     // A tag that is set by itself counts as well, and one that is taken away no more.
     let tag = async |thng: &str, tags: Value| -> Result<()> {
-        let answer = api.call(Method::PUT, &format!("/thngs/{thng}"), Some(json!({"tags": tags}))).await?;
+        let answer = api.put(&format!("/thngs/{thng}"), json!({"tags": tags})).await?;
         answer.status.is_success().then_some(()).with_context(|| format!("{answer:?}"))
     };
     let third = shown(&brand, "D", "Bern").await?;
@@ -83,7 +82,7 @@ pub(super) async fn a_tag_names_others_at_its_place_and_clears_none_of_them(engi
     assert_eq!(nearby(&judged(&brand, &second).await?), (true, json!(2)));
     tag(&first, json!([])).await?;
     assert_eq!(nearby(&judged(&brand, &second).await?), (true, json!(1)));
-    let gone = api.call(Method::DELETE, &format!("/thngs/{third}"), None).await?;
+    let gone = api.delete(&format!("/thngs/{third}")).await?;
     assert!(gone.status.is_success(), "{gone:?}");
     assert_eq!(nearby(&judged(&brand, &second).await?), (false, Value::Null), "none is left");
     Ok(())

@@ -104,7 +104,7 @@ impl Scanned {
         for (thng, short_id) in brand_thngs.iter().zip(["A", "B"]) {
             let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
             // Without `Accept` the answer is the image of its code.
-            api.call(Method::POST, "/redirections", Some(link)).await?.must_be(200)?;
+            api.post("/redirections", link).await?.must_be(200)?;
         }
         Ok(Self { api, brand_thngs, scans: 0 })
     }
@@ -124,7 +124,7 @@ impl Scanned {
     /// Whether the profile of an item is what its actions give.
     async fn profile_fits(&self, item: usize) -> Result<()> {
         let body = json!({"thng": self.brand_thngs[item]});
-        let replayed = self.api.call(Method::POST, "/authentication/replay", Some(body)).await?.json();
+        let replayed = self.api.post("/authentication/replay", body).await?.json();
         ensure!(replayed["profileMatches"] == true, "{replayed}");
         Ok(())
     }
@@ -161,7 +161,7 @@ async fn found(api: &Api, marks: &[&str]) -> Result<Vec<String>> {
 
 /// Asks for an erasure; gives the path of its receipt.
 async fn ask(api: &Api, body: Value) -> Result<String> {
-    let answer = api.call(Method::POST, "/privacy/erasures", Some(body)).await?;
+    let answer = api.post("/privacy/erasures", body).await?;
     ensure!(answer.status == 202 && answer.json()["status"] == "ENQUEUED", "{answer:?}");
     let location = answer.header("location").context("location")?;
     ensure!(location.ends_with(&format!("/privacy/erasures/{}", id(&answer.json()))), "{location}");
@@ -281,7 +281,7 @@ async fn a_thng_is_erased_and_its_profile_made_again(engine: Engine) -> Result<(
     ensure!(!found(api, &MARKS).await?.is_empty(), "the marks can be found");
     // What a result and the verdict remember of the scan.
     let of_a = scanned.scans_of(0).await?;
-    api.call(Method::POST, "/authentication", Some(json!({"id": of_a[0]["id"]}))).await?.must_be(200)?;
+    api.post("/authentication", json!({"id": of_a[0]["id"]})).await?.must_be(200)?;
     let of_b = scanned.scans_of(1).await?;
 
     let path = ask(api, json!({"thng": thng})).await?;

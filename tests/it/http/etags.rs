@@ -66,7 +66,7 @@ async fn a_change_is_refused_that_has_not_seen_the_last_one(engine: Engine) -> R
         let either = format!("{seen}, {}", tag_of(&first)?);
         ensure!(ask_if(&api, Method::PUT, &path, &either, to("third")).await?.status == 200);
         ensure!(ask_if(&api, Method::PUT, &path, "*", to("fourth")).await?.status == 200);
-        ensure!(api.call(Method::PUT, &path, Some(to("fifth"))).await?.status == 200, "none is needed");
+        ensure!(api.put(&path, to("fifth")).await?.status == 200, "none is needed");
         ensure!(api.get(&path).await?.json()["defaultRedirectUrl"] == "https://example.com/fifth");
     }
     let seen = tag_of(&api.get(&path).await?)?;

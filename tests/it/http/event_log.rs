@@ -1,7 +1,6 @@
 //! The content of the event log after requests and jobs.
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use kernel::{
     domain::event::{Event, Position, Quiet, RedirectionChange},
     store::{event_log, events},
@@ -88,11 +87,11 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
     let short_id = "OF-LOG";
     let body = json!({"platformId": id, "shortId": short_id, "defaultRedirectUrl": "https://example.com/1"});
     // The answer is an image unless JSON is asked for.
-    ensure!(api.call(Method::POST, "/redirections", Some(body)).await?.status == 200);
+    ensure!(api.post("/redirections", body).await?.status == 200);
     let path = format!("/redirections/{short_id}");
     let body = json!({"defaultRedirectUrl": "https://example.com/2"});
-    ensure!(api.call(Method::PUT, &path, Some(body)).await?.status == 200);
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.put(&path, body).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     let begun = std::time::Instant::now();
     let told = loop {
         let mut conn = api.made.app.core.db.read().await?;

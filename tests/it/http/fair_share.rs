@@ -22,7 +22,7 @@ async fn requests_wait_for_places_of_other_accounts() -> Result<()> {
     for n in 0..12 {
         held.extend(share.enter(AccountId::new(1, [n; 16]), false).now_or_never().transpose()?);
     }
-    let create = api.call(Method::POST, "/thngs", Some(json!({"name": "t"})));
+    let create = api.post("/thngs", json!({"name": "t"}));
     let mut waiting = Box::pin(async { tokio::try_join!(api.get("/thngs"), create) });
     let begun = Instant::now();
     while share.count_waiting() < 2 {

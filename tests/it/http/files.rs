@@ -134,7 +134,7 @@ pub(super) async fn content_is_uploaded_and_downloaded(engine: Engine) -> Result
     etags.dedup();
     assert_eq!(etags.len(), 4);
     // The record goes, and the bytes with it.
-    assert_eq!(server.api.call(Method::DELETE, &path, None).await?.status, 200);
+    assert_eq!(server.api.delete(&path).await?.status, 200);
     server.api.get(&path).await?.problem(404, 40401);
     assert_eq!(server.get(&read["contentUrl"]).await?.status(), 401);
     assert_eq!(server.upload(&read, "text/plain", "x").await?.status(), 404);
@@ -272,16 +272,14 @@ pub(super) async fn records_are_listed_and_checked(engine: Engine) -> Result<()>
         assert!(answer.header("x-result-count").is_some());
     }
     let before = api.fingerprint().await?;
-    api.call(Method::POST, "/files", Some(json!({"type": "x", "privateAccess": 1})))
-        .await?
-        .problem(400, 40001);
+    api.post("/files", json!({"type": "x", "privateAccess": 1})).await?.problem(400, 40001);
     for id in ["UKXAGyEf8SQ5eTDmVgGpHqAa", theirs["id"].as_str().context("id")?, "x", "%00"] {
         for (method, body) in
             [(Method::GET, None), (Method::PUT, Some(json!({"name": "x"}))), (Method::DELETE, None)]
         {
             api.call(method, &format!("/files/{id}"), body).await?.problem(404, 40401);
         }
-        api.call(Method::PUT, &format!("/files/{id}/content"), Some(json!("x"))).await?.problem(404, 40401);
+        api.put(&format!("/files/{id}/content"), json!("x")).await?.problem(404, 40401);
     }
     assert_eq!(api.fingerprint().await?, before);
     Ok(())

@@ -1,7 +1,7 @@
 //! Behaviour that webhooks and reactions share.
 
 use anyhow::{Result, ensure};
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde_json::json;
 use tests::db::Engine;
 
@@ -18,7 +18,7 @@ async fn the_limit_holds_for_concurrent_creates(engine: Engine) -> Result<()> {
         for _ in 0..most - 3 {
             api.create(path, body.clone()).await?;
         }
-        let all = (0..16).map(|_| api.call(Method::POST, path, Some(body.clone())));
+        let all = (0..16).map(|_| api.post(path, body.clone()));
         let answers = futures_util::future::try_join_all(all).await?;
         let made = answers.iter().filter(|answer| answer.status == StatusCode::CREATED).count();
         let refused = answers.iter().filter(|answer| answer.status == StatusCode::CONFLICT).count();

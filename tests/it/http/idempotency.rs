@@ -6,15 +6,14 @@ use axum::{
     http::{Method, Request, header},
 };
 use control::http::policies;
-use kernel::store::Db;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, sql};
 use web::routes::Idempotency;
 
 use super::{Answer, Api, link_changes, operators, print_orders};
 
 impl Api {
-    pub(super) async fn post(
+    pub(super) async fn post_once(
         &self,
         api_key: &str,
         key: Option<&str>,
@@ -150,7 +149,7 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             (format!("/jobs/qr/{made}/reprint"), json!({"from": 1, "to": 1}))
         }
         "/jobs/actions/{id}/cancel" => {
-            let made = api.call(Method::POST, "/jobs/actions", Some(a_job())).await?;
+            let made = api.post("/jobs/actions", a_job()).await?;
             let location = made.header("location").context("location")?;
             let id = location.rsplit('/').next().context("id")?;
             (format!("/jobs/actions/{id}/cancel"), json!({}))
@@ -202,7 +201,7 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
 async fn an_order(api: &Api) -> Result<Value> {
     let thng = api.create("/thngs", json!({"name": "Once"})).await?["id"].clone();
     let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"});
-    anyhow::ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    anyhow::ensure!(api.post("/redirections", link).await?.status.is_success());
     Ok(json!({"source": {"list": {"thngs": [thng]}}, "format": "zpl"}))
 }
 
@@ -221,7 +220,7 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         // Only an application makes users.
         let caller = if path == "/auth/evrythng/users" { &application } else { &api.key };
         let key = format!("once {path}");
-        let first = api.post(caller, Some(&key), &uri, &body).await?;
+        let first = api.post_once(caller, Some(&key), &uri, &body).await?;
         let is_made = ["/jobs/qr", "/jobs/redirections"].iter().any(|of| path.starts_with(of))
             && !path.ends_with("/cancel");
         let is_later = path.starts_with("/jobs/") && !is_made || path == "/privacy/erasures";
@@ -229,9 +228,9 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         let before = api.fingerprint().await?;
         for _ in 0..2 {
             // What a client says of its patience is no part of the request.
-            let again = api.post(caller, Some(&key), &format!("/v2{uri}?wait=x"), &body).await;
+            let again = api.post_once(caller, Some(&key), &format!("/v2{uri}?wait=x"), &body).await;
             let again = match again? {
-                refused if refused.status == 400 => api.post(caller, Some(&key), &uri, &body).await?,
+                refused if refused.status == 400 => api.post_once(caller, Some(&key), &uri, &body).await?,
                 answer => answer,
             };
             assert_eq!((again.status, &again.bytes), (first.status, &first.bytes), "{path}");
@@ -244,9 +243,9 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
             Some(_) => other["defaultRedirectUrl"] = json!("https://example.com/another"),
             None => other["tags"] = json!(["another"]),
         }
-        api.post(caller, Some(&key), &uri, &other).await?.problem(409, 40903);
+        api.post_once(caller, Some(&key), &uri, &other).await?.problem(409, 40903);
         for wrong in [String::new(), "k".repeat(256)] {
-            api.post(caller, Some(&wrong), &uri, &body).await?.problem(400, 40001);
+            api.post_once(caller, Some(&wrong), &uri, &body).await?.problem(400, 40001);
         }
         assert_eq!(api.fingerprint().await?, before, "{path}: a repeat wrote something");
         // Another key is another request.
@@ -264,7 +263,7 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
             | "/jobs/qr/{id}/cancel" => (uri, another) = request_of(&api, path).await?,
             _ => {}
         }
-        let another = api.post(caller, Some(&format!("{key} 2")), &uri, &another).await?;
+        let another = api.post_once(caller, Some(&format!("{key} 2")), &uri, &another).await?;
         assert_eq!(another.status, first.status, "{path}");
         assert_ne!(api.fingerprint().await?, before, "{path}");
     }
@@ -276,13 +275,13 @@ pub(super) async fn an_idempotency_key_belongs_to_one_account_and_a_successful_r
 ) -> Result<()> {
     let api = Api::new(engine).await?;
     let body = json!({"name": "Once"});
-    let first = api.post(&api.key, Some("shared"), "/products", &body).await?.json();
-    let others = api.post(&api.other_key, Some("shared"), "/products", &body).await?;
+    let first = api.post_once(&api.key, Some("shared"), "/products", &body).await?.json();
+    let others = api.post_once(&api.other_key, Some("shared"), "/products", &body).await?;
     assert_eq!(others.status, 201);
     assert_ne!(others.json()["id"], first["id"]);
     // A refusal is not kept: the same key serves when the request is right.
-    api.post(&api.key, Some("fixed"), "/products", &json!({})).await?.problem(400, 40001);
-    assert_eq!(api.post(&api.key, Some("fixed"), "/products", &body).await?.status, 201);
+    api.post_once(&api.key, Some("fixed"), "/products", &json!({})).await?.problem(400, 40001);
+    assert_eq!(api.post_once(&api.key, Some("fixed"), "/products", &body).await?.status, 201);
     // What is kept of an answer cannot be read without the caller's API key.
     let kept = api.fingerprint().await?;
     assert!(!format!("{:?}", kept["idempotency"]).contains("Once"), "{:?}", kept["idempotency"]);
@@ -293,14 +292,14 @@ pub(super) async fn an_idempotency_key_belongs_to_one_account_and_a_successful_r
 pub(super) async fn an_idempotency_key_belongs_to_its_actor(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let stranger = application_key(&api).await?;
-    let scan = api.post(&stranger, Some("order-1"), "/actions/scans", &json!({})).await?;
+    let scan = api.post_once(&stranger, Some("order-1"), "/actions/scans", &json!({})).await?;
     assert_eq!(scan.status, 201, "{scan:?}");
     let body = json!({"name": "Once"});
-    let first = api.post(&api.key, Some("order-1"), "/products", &body).await?;
+    let first = api.post_once(&api.key, Some("order-1"), "/products", &body).await?;
     assert_eq!(first.status, 201, "{first:?}");
-    let again = api.post(&api.key, Some("order-1"), "/products", &body).await?;
+    let again = api.post_once(&api.key, Some("order-1"), "/products", &body).await?;
     assert_eq!((again.status, &again.bytes), (first.status, &first.bytes));
-    api.post(&api.key, Some("order-1"), "/places", &body).await?.problem(409, 40903);
+    api.post_once(&api.key, Some("order-1"), "/places", &body).await?.problem(409, 40903);
     Ok(())
 }
 
@@ -309,16 +308,12 @@ pub(super) async fn idempotency_keys_of_older_releases_are_found(engine: Engine)
     let api = Api::new(engine).await?;
     let stranger = application_key(&api).await?;
     let body = json!({"name": "Once"});
-    let first = api.post(&api.key, Some("order-1"), "/products", &body).await?;
+    let first = api.post_once(&api.key, Some("order-1"), "/products", &body).await?;
     const AS_BEFORE: &str = "UPDATE idempotency SET key = 'order-1'";
-    let changed = match &api.made.app.core.db {
-        Db::Pg(pool) => sqlx::query(AS_BEFORE).execute(pool).await?.rows_affected(),
-        Db::Sqlite { write, .. } => sqlx::query(AS_BEFORE).execute(write).await?.rows_affected(),
-    };
-    assert_eq!(changed, 1);
-    let again = api.post(&api.key, Some("order-1"), "/products", &body).await?;
+    assert_eq!(sql::execute(&api.made.app.core.db, AS_BEFORE).await?, 1);
+    let again = api.post_once(&api.key, Some("order-1"), "/products", &body).await?;
     assert_eq!((again.status, &again.bytes), (first.status, &first.bytes));
-    assert_eq!(api.post(&stranger, Some("order-1"), "/actions/scans", &json!({})).await?.status, 201);
+    assert_eq!(api.post_once(&stranger, Some("order-1"), "/actions/scans", &json!({})).await?.status, 201);
     Ok(())
 }
 
@@ -326,7 +321,7 @@ pub(super) async fn concurrent_repeats_get_one_response(engine: Engine) -> Resul
     let api = Api::new(engine).await?;
     for round in 0..5 {
         let (key, body) = (format!("race {round}"), json!({"name": "Race"}));
-        let posts = (0..8).map(|_| api.post(&api.key, Some(&key), "/thngs", &body));
+        let posts = (0..8).map(|_| api.post_once(&api.key, Some(&key), "/thngs", &body));
         let answers = futures_util::future::try_join_all(posts).await?;
         for answer in &answers {
             assert_eq!((answer.status.as_u16(), &answer.bytes), (201, &answers[0].bytes), "{answer:?}");

@@ -44,11 +44,11 @@ pub(super) async fn a_serial_is_unique_within_its_product(engine: Engine) -> Res
     }
     // What is renamed, moved or removed leaves its serial to others.
     let change = json!({"identifiers": {"gs1:21": "B"}, "name": "renamed"});
-    assert_eq!(api.call(Method::PUT, &format!("/thngs/{holder}"), Some(change)).await?.status, 200);
+    assert_eq!(api.put(&format!("/thngs/{holder}"), change).await?.status, 200);
     let move_here = json!({"product": first});
-    assert_eq!(api.call(Method::PUT, &format!("/thngs/{other}"), Some(move_here)).await?.status, 200);
+    assert_eq!(api.put(&format!("/thngs/{other}"), move_here).await?.status, 200);
     let again = id(&api.create("/thngs", thng(&second, "A")).await?);
-    assert_eq!(api.call(Method::DELETE, &format!("/thngs/{again}"), None).await?.status, 200);
+    assert_eq!(api.delete(&format!("/thngs/{again}")).await?.status, 200);
     api.create("/thngs", thng(&second, "A")).await?;
     // Another account's are its own.
     let theirs = json!({"name": "p"});
@@ -69,7 +69,7 @@ pub(super) async fn a_commission_cannot_take_a_used_serial(engine: Engine) -> Re
     assert!(errors[0].contains(&format!("belongs to the thng {holder}")), "{errors:?}");
     assert_eq!(api.fingerprint().await?, before);
     assert_eq!(factory.state(&late).await?["state"], "not_commissioned");
-    assert_eq!(api.call(Method::DELETE, &format!("/thngs/{holder}"), None).await?.status, 200);
+    assert_eq!(api.delete(&format!("/thngs/{holder}")).await?.status, 200);
     assert_eq!(factory.commission(&late).await?.status, 201);
     Ok(())
 }
@@ -78,14 +78,14 @@ pub(super) async fn a_gtin_is_checked_kept_with_14_digits_and_unique(engine: Eng
     let api = Api::new(engine).await?;
     let product = |gtin: &str| json!({"name": "p", "identifiers": {"gs1:01": gtin, "sku": "1"}});
     for gtin in ["", "1", "G1", "09521234543214", "952123454321X", "952123454321", "009521234543213"] {
-        let errors = api.call(Method::POST, "/products", Some(product(gtin))).await?.problem(400, 40001);
+        let errors = api.post("/products", product(gtin)).await?.problem(400, 40001);
         assert!(errors[0].contains("identifiers"), "{gtin}: {errors:?}");
     }
     let made = api.create("/products", product(&GTIN[1..])).await?;
     assert_eq!(made["identifiers"], json!({"gs1:01": GTIN, "sku": "1"}));
     let made = id(&made);
     for gtin in [GTIN, &GTIN[1..]] {
-        let errors = api.call(Method::POST, "/products", Some(product(gtin))).await?.problem(409, 40901);
+        let errors = api.post("/products", product(gtin)).await?.problem(409, 40901);
         assert!(errors[0].contains(&format!("belongs to the product {made}")), "{errors:?}");
         let found = api.get(&format!("/products/gs1:01:{gtin}")).await?.json();
         assert_eq!(found["id"], json!(made), "{gtin}");
@@ -98,12 +98,12 @@ pub(super) async fn a_gtin_is_checked_kept_with_14_digits_and_unique(engine: Eng
     let other = id(&api.create("/products", json!({"name": "q"})).await?);
     let take = json!({"identifiers": {"gs1:01": GTIN}});
     let uri_of_other = format!("/products/{other}");
-    api.call(Method::PUT, &uri_of_other, Some(take.clone())).await?.problem(409, 40901);
-    assert_eq!(api.call(Method::PUT, &uri, Some(take.clone())).await?.status, 200);
+    api.put(&uri_of_other, take.clone()).await?.problem(409, 40901);
+    assert_eq!(api.put(&uri, take.clone()).await?.status, 200);
     let bad = json!({"identifiers": {"gs1:01": "1"}});
-    api.call(Method::PUT, &uri, Some(bad)).await?.problem(400, 40001);
-    assert_eq!(api.call(Method::PUT, &uri, Some(json!({"identifiers": {}}))).await?.status, 200);
-    assert_eq!(api.call(Method::PUT, &uri_of_other, Some(take)).await?.status, 200);
+    api.put(&uri, bad).await?.problem(400, 40001);
+    assert_eq!(api.put(&uri, json!({"identifiers": {}})).await?.status, 200);
+    assert_eq!(api.put(&uri_of_other, take).await?.status, 200);
     api.call_as(&api.other_key, Method::POST, "/products", Some(product(GTIN))).await?.must_be(201)?;
     Ok(())
 }
@@ -114,7 +114,7 @@ pub(super) async fn of_concurrent_writers_of_one_identifier_one_wins(engine: Eng
     let product = id(&api.create("/products", json!({"name": "p"})).await?);
     let gtin = json!({"name": "p", "identifiers": {"gs1:01": GTIN}});
     for (uri, body) in [("/thngs", thng(&product, "A")), ("/products", gtin)] {
-        let all = (0..20).map(|_| api.call(Method::POST, uri, Some(body.clone())));
+        let all = (0..20).map(|_| api.post(uri, body.clone()));
         let (mut made, mut refused) = (Vec::new(), Vec::new());
         for answer in futures_util::future::join_all(all).await {
             let answer = answer?;
@@ -133,7 +133,7 @@ pub(super) async fn of_concurrent_writers_of_one_identifier_one_wins(engine: Eng
         let body = json!({"name": "t", "identifiers": {"gs1:21": "M"}});
         loose.push(format!("/thngs/{}", id(&api.create("/thngs", body).await?)));
     }
-    let moves = loose.iter().map(|uri| api.call(Method::PUT, uri, Some(json!({"product": product}))));
+    let moves = loose.iter().map(|uri| api.put(uri, json!({"product": product})));
     let moved = futures_util::future::join_all(moves).await;
     let moved: Vec<u16> =
         moved.into_iter().map(|answer| Ok(answer?.status.as_u16())).collect::<Result<_>>()?;
@@ -174,18 +174,18 @@ pub(super) async fn duplicates_from_older_releases_keep_working(engine: Engine) 
         let mut read = api.get(&uri).await?.json();
         assert_eq!(read["identifiers"]["gs1:21"], "OLD-1");
         read["description"] = json!("changed");
-        api.call(Method::PUT, &uri, Some(read)).await?.must_be(200)?;
+        api.put(&uri, read).await?.must_be(200)?;
         let place = json!([{"latitude": 1, "longitude": 2}]);
-        assert_eq!(api.call(Method::PUT, &format!("{uri}/location"), Some(place)).await?.status, 200);
+        assert_eq!(api.put(&format!("{uri}/location"), place).await?.status, 200);
     }
-    let errors = api.call(Method::POST, "/thngs", Some(thng(&product, "OLD-1"))).await?.problem(409, 40901);
+    let errors = api.post("/thngs", thng(&product, "OLD-1")).await?.problem(409, 40901);
     assert!(errors[0].contains("already"), "{errors:?}");
     let scan = json!({"thng": "gs1:21:OLD-1", "product": product});
-    let errors = api.call(Method::POST, "/actions/scans", Some(scan)).await?.problem(409, 40901);
+    let errors = api.post("/actions/scans", scan).await?.problem(409, 40901);
     assert!(errors[0].contains("belongs to 2 thngs"), "{errors:?}");
     // One of them gets another serial: the other one is found by the old one.
     let change = json!({"identifiers": {"gs1:21": "NEW"}});
-    assert_eq!(api.call(Method::PUT, &format!("/thngs/{two}"), Some(change)).await?.status, 200);
+    assert_eq!(api.put(&format!("/thngs/{two}"), change).await?.status, 200);
     let found = api.get("/thngs/gs1:21:OLD-1").await?.json();
     assert_eq!(found["id"].as_str().context("id")?, one);
     Ok(())

@@ -56,7 +56,7 @@ async fn unknown_members_and_parameters_are_named_or_refused(engine: Engine) -> 
         ("/actions/scans", json!(actions), Some("[3].foo, [3].location.planet")),
         ("/thngs", json!({"name": "x", "a,b\r\nc": 1, "é": 2}), Some("a%2Cb%0D%0Ac, %C3%A9")),
     ] {
-        let answer = api.call(Method::POST, path, Some(body.clone())).await?;
+        let answer = api.post(path, body.clone()).await?;
         assert_eq!(answer.status, 201, "{path} {body}: {answer:?}");
         let mut found: Vec<&str> = answer.header("x-ignored").unwrap_or_default().split(", ").collect();
         let mut expected: Vec<&str> = ignored.unwrap_or_default().split(", ").collect();
@@ -79,7 +79,7 @@ async fn unknown_members_and_parameters_are_named_or_refused(engine: Engine) -> 
     let many: serde_json::Map<String, Value> = (0..27).map(|n| (format!("foo{n:02}"), json!(n))).collect();
     let mut body = json!({"name": "x"});
     body.as_object_mut().context("object")?.extend(many);
-    let answer = api.call(Method::POST, "/thngs", Some(body)).await?;
+    let answer = api.post("/thngs", body).await?;
     let header = answer.header("x-ignored").context("x-ignored")?;
     assert!(header.ends_with("foo19, ...+7"), "{header}");
     // What the platform API closes stays 400, whatever the client prefers.

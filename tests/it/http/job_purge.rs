@@ -60,7 +60,7 @@ async fn a_job_that_has_ended_is_removed_by_request(engine: Engine) -> Result<()
     let id = thng(&api, json!({"name": "t"})).await?;
     let path = submit(&api, list("PLATFORM_IDS", &[&id, UNKNOWN])).await?;
     let before = api.fingerprint().await?;
-    api.call(Method::DELETE, &path, None).await?.problem(409, 40901);
+    api.delete(&path).await?.problem(409, 40901);
     ensure!(api.fingerprint().await? == before, "a job under way stays as it is");
     let working = work(&api);
     check(&api, &path, "COMPLETED_WITH_FAILURES", 2, 1).await?;
@@ -68,13 +68,13 @@ async fn a_job_that_has_ended_is_removed_by_request(engine: Engine) -> Result<()
     check(&api, &kept, "COMPLETED_WITH_FAILURES", 2, 1).await?;
     drop(working);
 
-    let answer = api.call(Method::DELETE, &path, None).await?;
+    let answer = api.delete(&path).await?;
     ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
     for gone in [path.clone(), format!("{path}/logs")] {
         api.get(&gone).await?.problem(404, 40401);
     }
-    api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
-    api.call(Method::DELETE, &format!("/jobs/actions/{UNKNOWN}"), None).await?.problem(404, 40401);
+    api.delete(&path).await?.problem(404, 40401);
+    api.delete(&format!("/jobs/actions/{UNKNOWN}")).await?.problem(404, 40401);
     let left = all(&api, "/jobs/actions").await?;
     ensure!(left.len() == 1 && kept.ends_with(left[0]["id"].as_str().context("id")?), "{left:?}");
     let tables = api.fingerprint().await?;
@@ -90,7 +90,7 @@ async fn the_input_of_a_cancelled_job_is_deleted(engine: Engine) -> Result<()> {
     let path = submit(&api, super::jobs::of_file("PLATFORM_IDS", "CSV", &location)).await?;
     api.call(Method::POST, &format!("{path}/cancel"), None).await?.must_be(202)?;
     let record = location.split_once("8080").context("path")?.1.trim_end_matches("/content").to_owned();
-    ensure!(api.call(Method::DELETE, &record, None).await?.status == 200);
+    ensure!(api.delete(&record).await?.status == 200);
     let purged = async || catalog::service::files::purge(&api.made.app.catalog).await;
     ensure!(purged().await? == 0, "a job may still want it");
     let working = work(&api);

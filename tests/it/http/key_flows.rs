@@ -1,12 +1,10 @@
 //! Projects, applications, and the keys of applications and Thngs.
 
-use std::time::{Duration, Instant};
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use axum::http::{Method, StatusCode};
 use kernel::store::Ctx;
 use serde_json::{Value, json};
-use tests::{db::Engine, product::DEADLINE};
+use tests::{db::Engine, wait::until};
 
 use super::Api;
 
@@ -49,7 +47,7 @@ pub(super) async fn projects_and_applications_are_created_and_deleted(engine: En
     let api = Api::new(engine).await?;
     let sent = json!({"name": "Sömmer", "description": "d", "tags": ["t"], "customFields": {"A": 1},
         "identifiers": {"k": "v"}, "startsAt": 1, "endsAt": 2});
-    let answer = api.call(Method::POST, "/v2/projects", Some(sent.clone())).await?;
+    let answer = api.post("/v2/projects", sent.clone()).await?;
     let project = answer.json();
     let path = format!("/projects/{}", text(&project, "id")?);
     assert_eq!(answer.header("location"), Some(format!("http://api.example:8080/v2{path}").as_str()));
@@ -57,8 +55,7 @@ pub(super) async fn projects_and_applications_are_created_and_deleted(engine: En
         assert_eq!(&project[name], value, "{name}");
     }
     assert_eq!(api.get(&path).await?.json(), project);
-    let updated =
-        api.call(Method::PUT, &path, Some(json!({"tags": ["updated"], "endsAt": null}))).await?.json();
+    let updated = api.put(&path, json!({"tags": ["updated"], "endsAt": null})).await?.json();
     assert_eq!((&updated["tags"], &updated["endsAt"]), (&json!(["updated"]), &json!(2)));
     assert!(updated["updatedAt"].as_i64() > project["updatedAt"].as_i64());
     assert_eq!(api.get("/projects").await?.json(), json!([updated]));
@@ -74,7 +71,7 @@ pub(super) async fn projects_and_applications_are_created_and_deleted(engine: En
     assert_eq!(text(&app, "appApiKey")?.len(), 80);
     let one = format!("{applications}/{}", text(&app, "id")?);
     assert_eq!(api.get(&one).await?.json(), app);
-    let updated = api.call(Method::PUT, &one, Some(json!({"tags": ["updated"]}))).await?.json();
+    let updated = api.put(&one, json!({"tags": ["updated"]})).await?.json();
     assert_eq!((&updated["tags"], &updated["appApiKey"]), (&json!(["updated"]), &app["appApiKey"]));
     assert_eq!(api.get(&applications).await?.json(), json!([updated]));
     let secret = api.get(&format!("{one}/secretKey")).await?.json();
@@ -102,10 +99,10 @@ pub(super) async fn projects_and_applications_are_created_and_deleted(engine: En
     ] {
         api.call(method, &uri, body).await?.problem(404, 40401);
     }
-    assert_eq!(api.call(Method::DELETE, &one, None).await?.status, 200);
+    assert_eq!(api.delete(&one).await?.status, 200);
     api.get(&one).await?.problem(404, 40401);
-    assert_eq!(api.call(Method::DELETE, &path, None).await?.status, 200);
-    api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+    assert_eq!(api.delete(&path).await?.status, 200);
+    api.delete(&path).await?.problem(404, 40401);
     assert_eq!(api.get("/projects").await?.json(), json!([other]));
     Ok(())
 }
@@ -135,7 +132,7 @@ pub(super) async fn access_names_the_actor_of_each_key(engine: Engine) -> Result
 pub(super) async fn a_thng_has_one_key(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let keys = make(&api).await?;
-    let again = api.call(Method::POST, "/v2/auth/evrythng/thngs", Some(json!({"thngId": keys.thng}))).await?;
+    let again = api.post("/v2/auth/evrythng/thngs", json!({"thngId": keys.thng})).await?;
     assert_eq!(again.json(), json!({"thngId": keys.thng, "thngApiKey": keys.thng_key}));
     let location = format!("http://api.example:8080/v2/thngs/{}", keys.thng);
     assert_eq!(again.header("location"), Some(location.as_str()));
@@ -147,11 +144,7 @@ pub(super) async fn a_thng_has_one_key(engine: Engine) -> Result<()> {
     tx.commit().await?;
     let next = api.create("/auth/evrythng/thngs", json!({"thngId": keys.thng})).await?;
     // As another process revokes it: this one hears of it when it looks again.
-    let begun = Instant::now();
-    while status_of(&api, &keys.thng_key).await? != 401 {
-        ensure!(begun.elapsed() < DEADLINE, "a revoked key stays valid");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the end of a revoked key", async || Ok(status_of(&api, &keys.thng_key).await? == 401)).await?;
     assert_eq!(status_of(&api, text(&next, "thngApiKey")?).await?, 200);
     assert_eq!(api.create("/auth/evrythng/thngs", json!({"thngId": keys.thng})).await?, next);
     let (_, others) = api.others().await?;
@@ -161,7 +154,7 @@ pub(super) async fn a_thng_has_one_key(engine: Engine) -> Result<()> {
         (json!({"thngId": "x"}), 400, 40001),
         (json!({}), 400, 40001),
     ] {
-        let answer = api.call(Method::POST, "/auth/evrythng/thngs", Some(body)).await?;
+        let answer = api.post("/auth/evrythng/thngs", body).await?;
         answer.problem(status, code);
     }
     Ok(())
@@ -188,7 +181,7 @@ pub(super) async fn keys_are_revoked_with_their_owner(engine: Engine) -> Result<
         for key in &gone {
             assert_eq!(status_of(&api, key).await?, 200, "{uri}");
         }
-        assert_eq!(api.call(Method::DELETE, &uri, None).await?.status, 200);
+        assert_eq!(api.delete(&uri).await?.status, 200);
         for key in gone {
             let answer = api.call_as(key, Method::GET, "/access", None).await?;
             answer.problem(401, 40102);
@@ -219,12 +212,12 @@ pub(super) async fn accesses_are_those_of_operators(engine: Engine) -> Result<()
         assert_eq!((&found["id"], &found["operator"]), (&json!(operator), &json!(operator)));
         assert_eq!((&found["account"], &found["apiKey"]), (&json!(account), &json!(api.key)));
         assert_eq!(api.get(&list).await?.json(), json!([found]));
-        let kept = api.call(Method::PUT, &one, Some(json!({"role": found["role"]}))).await?.json();
+        let kept = api.put(&one, json!({"role": found["role"]})).await?.json();
         assert_eq!((&kept["role"], &kept["apiKey"]), (&json!("owner"), &json!(api.key)));
-        let kept = api.call(Method::PUT, &one, Some(json!({}))).await?.json();
+        let kept = api.put(&one, json!({})).await?.json();
         assert_eq!(kept["role"], json!("owner"));
         for role in ["", "king"] {
-            api.call(Method::PUT, &one, Some(json!({"role": role}))).await?.problem(400, 40001);
+            api.put(&one, json!({"role": role})).await?.problem(400, 40001);
         }
         for id in ["x", "UKXAGyEf8SQ5eTDmVgGpHqAa", api.other_operator.as_str()] {
             api.get(&format!("{list}/{id}")).await?.problem(404, 40401);

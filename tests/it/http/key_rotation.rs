@@ -78,7 +78,7 @@ async fn keys_of_applications_rotate(engine: Engine) -> Result<()> {
     assert_eq!((status(&api, &public).await?, status(&api, &other).await?), (UNKNOWN, OK));
     assert_eq!((status(&api, &user).await?, status(&api, &next).await?), (OK, OK));
     // A change of the application changes no key, and an old one never comes back.
-    let changed = api.call(Method::PUT, &path, Some(json!({"name": "b"}))).await?.json();
+    let changed = api.put(&path, json!({"name": "b"})).await?.json();
     assert_eq!(changed["appApiKey"], rotated["appApiKey"]);
     let third = text(&post(&api, &format!("{path}/appApiKey/rotate"), Some(json!({}))).await?, "appApiKey")?;
     ensure!(third != public && third != other);
@@ -87,13 +87,13 @@ async fn keys_of_applications_rotate(engine: Engine) -> Result<()> {
     for uri in [format!("{path}/secretKey/rotate"), format!("{path}/appApiKey/rotate")] {
         for (body, code) in [(json!({"overlap": 2_592_000_001_i64}), 40001), (json!({"overlap": "x"}), 40001)]
         {
-            api.call(Method::POST, &uri, Some(body)).await?.problem(400, code);
+            api.post(&uri, body).await?.problem(400, code);
         }
         api.call_as(&next, Method::POST, &uri, Some(json!({}))).await?.problem(403, 40301);
         api.call_as(&api.other_key, Method::POST, &uri, Some(json!({}))).await?.problem(404, 40401);
     }
     // With the application all of its keys go.
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     for key in [&next, &third, &user] {
         assert_eq!(status(&api, key).await?, UNKNOWN);
     }
@@ -106,7 +106,7 @@ async fn keys_of_things_rotate(engine: Engine) -> Result<()> {
     let id = text(&thng, "id")?;
     let path = format!("/auth/evrythng/thngs/{id}");
     // It has none yet.
-    api.call(Method::POST, &format!("{path}/rotate"), Some(json!({}))).await?.problem(404, 40401);
+    api.post(&format!("{path}/rotate"), json!({})).await?.problem(404, 40401);
     let create =
         async || text(&api.create("/auth/evrythng/thngs", json!({"thngId": id})).await?, "thngApiKey");
     let first = create().await?;
@@ -124,13 +124,11 @@ async fn keys_of_things_rotate(engine: Engine) -> Result<()> {
     assert_eq!((status(&api, &first).await?, status(&api, &second).await?), (EXPIRED, OK));
     let third = text(&post(&api, &format!("{path}/rotate"), Some(json!({}))).await?, "thngApiKey")?;
     assert_eq!((status(&api, &second).await?, status(&api, &third).await?), (UNKNOWN, OK));
-    api.call(Method::POST, &format!("{path}/rotate"), Some(json!({"overlap": 2_592_000_001_i64})))
-        .await?
-        .problem(400, 40001);
+    api.post(&format!("{path}/rotate"), json!({"overlap": 2_592_000_001_i64})).await?.problem(400, 40001);
     // A revocation ends all of them; the next key is another.
     let fourth =
         text(&post(&api, &format!("{path}/rotate"), Some(json!({"overlap": 60_000}))).await?, "thngApiKey")?;
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     api.get(&path).await?.problem(404, 40401);
     let fifth = create().await?;
     for key in [&first, &second, &third, &fourth] {

@@ -7,7 +7,6 @@ mod undo;
 use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use kernel::store::Ctx;
 use link_changes::{
     service::steps::{self, Stepped},
@@ -15,10 +14,10 @@ use link_changes::{
     worker::work,
 };
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::merged};
 use tokio_util::sync::CancellationToken;
 
-use super::{Api, links::product};
+use super::{Api, links::with_product};
 
 crate::on_both_engines!(
     a_dry_run_counts_and_shows_and_changes_nothing,
@@ -32,15 +31,14 @@ crate::on_both_engines!(
 /// Makes links of a product with these members and the short ids `PREFIX0`, `PREFIX1`, …
 async fn links(api: &Api, product: &str, prefix: &str, count: usize, more: &Value) -> Result<()> {
     let link = |n: usize| {
-        let mut link = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/before",
-            "shortId": format!("{prefix}{n}")});
-        for (name, value) in more.as_object().into_iter().flatten() {
-            link[name] = value.clone();
-        }
-        link
+        merged(
+            json!({"platformId": product, "defaultRedirectUrl": "https://example.com/before",
+            "shortId": format!("{prefix}{n}")}),
+            more,
+        )
     };
     let all: Vec<Value> = (0..count).map(link).collect();
-    let made = api.call(Method::POST, "/redirections", Some(json!(all))).await?.json();
+    let made = api.post("/redirections", json!(all)).await?.json();
     let made = made.as_array().context("results")?;
     ensure!(made.len() == count && made.iter().all(|one| one["status"] == 201), "{made:?}");
     Ok(())
@@ -71,7 +69,7 @@ async fn all(api: &Api) -> Result<BTreeMap<String, Value>> {
 
 /// Asks for a change; gives its path and the answer.
 async fn ask(api: &Api, body: Value) -> Result<(String, Value)> {
-    let answer = api.call(Method::POST, "/jobs/redirections", Some(body)).await?.must_be(201)?;
+    let answer = api.post("/jobs/redirections", body).await?.must_be(201)?;
     let change = answer.json();
     let path = format!("/jobs/redirections/{}", change["id"].as_str().context("id")?);
     ensure!(answer.header("location").is_some_and(|location| location.ends_with(&path)), "{answer:?}");
@@ -119,14 +117,13 @@ fn counts(change: &Value) -> [u64; 4] {
 }
 
 async fn a_dry_run_counts_and_shows_and_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 12, &json!({"tags": ["summer"]})).await?;
     links(&api, &product, "B", 3, &json!({"tags": ["winter"]})).await?;
     let before = api.fingerprint().await?;
     let body = json!({"filter": "tags=summer", "dryRun": true, "expect": 12,
         "patch": {"title": "New", "tags": {"add": ["autumn"], "remove": ["summer"]}}});
-    let answer = api.call(Method::POST, "/jobs/redirections", Some(body)).await?;
+    let answer = api.post("/jobs/redirections", body).await?;
     ensure!(answer.status == 200 && answer.header("location").is_none(), "{answer:?}");
     let seen = answer.json();
     ensure!(seen["dryRun"] == true && seen["links"] == 12, "{seen}");
@@ -150,7 +147,7 @@ async fn a_dry_run_counts_and_shows_and_changes_nothing(engine: Engine) -> Resul
     ] {
         let mut body = json!({"dryRun": true, "patch": {"title": "New"}});
         body.as_object_mut().context("object")?.extend(conditions.as_object().context("object")?.clone());
-        let seen = api.call(Method::POST, "/jobs/redirections", Some(body)).await?.json();
+        let seen = api.post("/jobs/redirections", body).await?.json();
         ensure!(seen["links"] == count, "{conditions}: {seen}");
     }
     ensure!(api.fingerprint().await? == before, "a dry run wrote something");
@@ -158,8 +155,7 @@ async fn a_dry_run_counts_and_shows_and_changes_nothing(engine: Engine) -> Resul
 }
 
 async fn every_member_is_changed_as_by_a_put(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let said = json!({"title": "Old", "tags": ["a", "b"], "notes": "n", "customFields": {"k": 1}, "forwardQuery": true,
         "statusCode": 301, "validFrom": 5, "status": "paused", "endedUrl": "https://example.com/ended"});
     links(&api, &product, "A", 2, &said).await?;
@@ -207,16 +203,10 @@ async fn every_member_is_changed_as_by_a_put(engine: Engine) -> Result<()> {
 }
 
 async fn each_link_has_its_entries_of_audit_and_events(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
-    let answer = api
-        .call(
-            Method::POST,
-            "/jobs/redirections",
-            Some(json!({"product": product, "patch": {"title": "New"}})),
-        )
-        .await?;
+    let answer =
+        api.post("/jobs/redirections", json!({"product": product, "patch": {"title": "New"}})).await?;
     let request = answer.header("x-request-id").context("request id")?.to_owned();
     let before = api.fingerprint().await?;
     work_all(&api).await?;
@@ -240,8 +230,7 @@ async fn each_link_has_its_entries_of_audit_and_events(engine: Engine) -> Result
 }
 
 async fn links_that_cannot_be_changed_are_listed_and_the_others_are_changed(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     links(&api, &product, "LATE", 2, &json!({"validFrom": 1_000_000})).await?;
     links(&api, &product, "FULL", 1, &json!({"tags": (0..100).map(|n| n.to_string()).collect::<Vec<_>>()}))
@@ -273,8 +262,7 @@ async fn links_that_cannot_be_changed_are_listed_and_the_others_are_changed(engi
 }
 
 async fn a_filter_that_the_change_itself_ends_finds_every_link(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 250, &json!({"tags": ["old"]})).await?;
     let (path, change) =
         ask(&api, json!({"filter": "tags=old", "patch": {"tags": {"remove": ["old"]}}})).await?;
@@ -294,8 +282,7 @@ async fn a_filter_that_the_change_itself_ends_finds_every_link(engine: Engine) -
 }
 
 async fn links_that_come_later_are_left_out(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     let (path, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     api.made.clock.advance(1_000);

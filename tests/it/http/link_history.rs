@@ -33,13 +33,13 @@ async fn make(api: &Api, more: Value) -> Result<String> {
     let mut body =
         json!({"platformId": product, "defaultRedirectUrl": "https://example.com/a", "shortId": "SHOE"});
     body.as_object_mut().context("object")?.extend(more.as_object().cloned().unwrap_or_default());
-    let made = api.call(Method::POST, "/redirections", Some(json!([body]))).await?.json();
+    let made = api.post("/redirections", json!([body])).await?.json();
     ensure!(made[0]["shortId"] == "SHOE", "{made}");
     Ok(product)
 }
 
 async fn put(api: &Api, body: Value) -> Result<()> {
-    api.call(Method::PUT, LINK, Some(body)).await?.must_be(200)?;
+    api.put(LINK, body).await?.must_be(200)?;
     Ok(())
 }
 
@@ -50,7 +50,7 @@ async fn history(api: &Api) -> Result<Vec<Value>> {
 }
 
 async fn restore(api: &Api, version: &Value) -> Result<Answer> {
-    api.call(Method::POST, RESTORE, Some(json!({"version": version}))).await
+    api.post(RESTORE, json!({"version": version})).await
 }
 
 /// What a `PUT` can change of the link, as it is read.
@@ -172,7 +172,7 @@ async fn a_deleted_link_comes_back_to_its_account(engine: Engine) -> Result<()> 
     make(&api, json!({"title": "Shoe", "endedUrl": "https://example.com/ended"})).await?;
     put(&api, json!({"defaultRedirectUrl": "https://example.com/b"})).await?;
     let last = state(&api).await?;
-    ensure!(api.call(Method::DELETE, LINK, None).await?.status == 200);
+    ensure!(api.delete(LINK).await?.status == 200);
     api.get(LINK).await?.problem(404, 40401);
     let found = history(&api).await?;
     let kinds: Vec<&Value> = found.iter().map(|one| &one["change"]).collect();
@@ -191,7 +191,7 @@ async fn a_deleted_link_comes_back_to_its_account(engine: Engine) -> Result<()> 
     ensure!(words[0]["shortId"] == "SHOE", "{words}");
     ensure!(history(&api).await?[0]["change"] == "created");
     // It can be deleted and come back again, in an older state too.
-    ensure!(api.call(Method::DELETE, LINK, None).await?.status == 200);
+    ensure!(api.delete(LINK).await?.status == 200);
     ensure!(restore(&api, &found[2]["version"]).await?.status == 200);
     ensure!(api.get(LINK).await?.json()["defaultRedirectUrl"] == "https://example.com/a");
     Ok(())
@@ -205,26 +205,26 @@ async fn what_cannot_come_back_is_named(engine: Engine) -> Result<()> {
         (json!({"version": 1}), "version must be a string."),
         (json!({"version": "x"}), "version must be a version from the history of the link."),
     ] {
-        let faults = api.call(Method::POST, RESTORE, Some(body)).await?.problem(400, 40001);
+        let faults = api.post(RESTORE, body).await?.problem(400, 40001);
         ensure!(faults == [fault], "{faults:?}");
     }
     restore(&api, &json!("999999999")).await?.problem(404, 40401);
     restore(&api, &json!("0")).await?.problem(404, 40401);
     let none = json!({"version": "1"});
-    api.call(Method::POST, "/redirections/NONE/restore", Some(none)).await?.problem(404, 40401);
+    api.post("/redirections/NONE/restore", none).await?.problem(404, 40401);
     api.get("/redirections/NONE/history").await?.problem(404, 40401);
     // A version of another link is none of this one.
     let other =
         json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": "OTHER"});
-    api.call(Method::POST, "/redirections", Some(json!([other]))).await?;
+    api.post("/redirections", json!([other])).await?;
     let foreign = api.get("/redirections/OTHER/history").await?.json()[0]["version"].clone();
     restore(&api, &foreign).await?.problem(404, 40401);
 
-    ensure!(api.call(Method::DELETE, LINK, None).await?.status == 200);
+    ensure!(api.delete(LINK).await?.status == 200);
     let found = history(&api).await?;
     let faults = restore(&api, &found[0]["version"]).await?.problem(409, 40901);
     ensure!(faults == ["version: the link was deleted by this change; name an earlier one."], "{faults:?}");
-    ensure!(api.call(Method::DELETE, &format!("/products/{product}"), None).await?.status.is_success());
+    ensure!(api.delete(&format!("/products/{product}")).await?.status.is_success());
     let before = api.fingerprint().await?;
     let faults = restore(&api, &found[1]["version"]).await?.problem(409, 40901);
     let gone = format!("platformId: the product {product}, to which the link belonged, is gone.");
@@ -261,7 +261,7 @@ async fn a_project_sees_no_operators(engine: Engine) -> Result<()> {
         .await?;
     let found = api.call_as(key, Method::GET, HISTORY, None).await?.json();
     ensure!(found[0]["actorType"] == "operator" && found[0]["actor"] == Value::Null, "{found}");
-    ensure!(api.call(Method::DELETE, LINK, None).await?.status == 200);
+    ensure!(api.delete(LINK).await?.status == 200);
     let found = api.call_as(key, Method::GET, HISTORY, None).await?.json();
     ensure!(found[0]["change"] == "deleted", "{found}");
     Ok(())

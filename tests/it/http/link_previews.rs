@@ -3,7 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::{db::Engine, json::text};
+use tests::{
+    db::Engine,
+    json::{merged, text},
+};
 
 use super::{Api, digital_links::links, operators::machine, platform::ask};
 
@@ -23,25 +26,18 @@ const FORMER: &str = "09528765123457";
 const WHEN: i64 = 1_790_034_400_000;
 
 fn link(page: &str, more: Value) -> Value {
-    let mut link = json!({"linkType": "gs1:pip", "href": format!("https://e.com/{page}"), "title": page});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        link[name] = value.clone();
-    }
-    link
+    merged(json!({"linkType": "gs1:pip", "href": format!("https://e.com/{page}"), "title": page}), &more)
 }
 
 /// The path of the previews of a new product.
 async fn make(api: &Api, more: Value) -> Result<(String, String)> {
-    let mut body = json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
+    let body = merged(json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}}), &more);
     let id = text(&api.create("/products", body).await?, "id")?;
     Ok((format!("/products/{id}/links/preview"), id))
 }
 
 async fn preview(api: &Api, path: &str, body: Value) -> Result<Value> {
-    let answer = api.call(Method::POST, path, Some(body)).await?;
+    let answer = api.post(path, body).await?;
     ensure!(answer.status == 200, "{answer:?}");
     Ok(answer.json())
 }
@@ -154,8 +150,7 @@ async fn a_serial_is_looked_up_as_its_product_says(engine: Engine) -> Result<()>
         ("known", "PLAIN", of_plain.as_str(), &of_product, &of("PLAIN"), Some(true)),
         ("known", "NOBODY", "https://e.com/NOBODY/", &of_product, &of_product, Some(false)),
     ] {
-        let changed =
-            api.call(Method::PUT, &format!("/products/{product}"), Some(json!({"serialMode": mode}))).await?;
+        let changed = api.put(&format!("/products/{product}"), json!({"serialMode": mode})).await?;
         ensure!(changed.status == 200, "{changed:?}");
         api.resolve("tn.gg", true).await?;
         let shown = preview(&api, &path, json!({"serial": serial})).await?;
@@ -231,7 +226,7 @@ async fn a_rule_decides_about_the_default_link(engine: Engine) -> Result<()> {
         {"name": "France", "match": "country=FR", "redirectUrl": "https://e.com/fr"},
         {"name": "Lots", "match": "shortId~01/&country=DE", "redirectUrl": "https://e.com/lots/{shortId}"},
     ]});
-    let answer = api.call(Method::PUT, "/redirector", Some(rules)).await?;
+    let answer = api.put("/redirector", rules).await?;
     ensure!(answer.status == 200, "{answer:?}");
     let asked = json!({"country": "DE", "lot": "L/1", "query": "a=1"});
     let shown = preview(&api, &path, asked.clone()).await?;
@@ -265,27 +260,25 @@ async fn every_fault_is_named(engine: Engine) -> Result<()> {
         (json!({"query": "17=991399"}), &["query: "]),
         (json!({"query": "x=1&".repeat(512)}), &["query: path and query have at most 2048 bytes together."]),
     ] {
-        let faults = api.call(Method::POST, &path, Some(body.clone())).await?.problem(400, 40001);
+        let faults = api.post(&path, body.clone()).await?.problem(400, 40001);
         let fits = faults.iter().zip(expected).all(|(fault, start)| fault.starts_with(start));
         ensure!(faults.len() == expected.len() && fits, "{body}: {faults:?}");
     }
     for domain in ["other.gg", "nowhere.example"] {
-        let answer = api.call(Method::POST, &format!("{path}?domain={domain}"), Some(json!({}))).await?;
+        let answer = api.post(&format!("{path}?domain={domain}"), json!({})).await?;
         let faults = answer.problem(400, 40001);
         ensure!(faults[0].contains("is not a short domain of this account"), "{faults:?}");
     }
     let bare = text(&api.create("/products", json!({"name": "Bare"})).await?, "id")?;
     let path_of_bare = format!("/products/{bare}/links/preview");
-    let faults = api.call(Method::POST, &path_of_bare, Some(json!({}))).await?.problem(409, 40901);
+    let faults = api.post(&path_of_bare, json!({})).await?.problem(409, 40901);
     ensure!(faults == ["The product has no Digital Link: identifiers.gs1:01 is missing."], "{faults:?}");
-    api.call(Method::POST, "/products/UKXAGyEf8SQ5eTDmVgGpHqAa/links/preview", Some(json!({})))
-        .await?
-        .problem(404, 40401);
+    api.post("/products/UKXAGyEf8SQ5eTDmVgGpHqAa/links/preview", json!({})).await?.problem(404, 40401);
     api.call_as(&api.other_key, Method::POST, &path, Some(json!({}))).await?.problem(404, 40401);
     api.call(Method::POST, &path, None).await?.problem(400, 40002);
     // A product without links leads nowhere.
     let cleared = json!({"links": [], "levels": []});
-    let changed = api.call(Method::PUT, &format!("/products/{product}"), Some(cleared)).await?;
+    let changed = api.put(&format!("/products/{product}"), cleared).await?;
     ensure!(changed.status == 200, "{changed:?}");
     let shown = preview(&api, &path, json!({"serial": "S"})).await?;
     ensure!(shown["status"] == 404 && shown["code"] == 40403 && shown["decidedBy"] == "unknown", "{shown}");
@@ -323,7 +316,7 @@ async fn who_reads_products_and_redirections_may_look(engine: Engine) -> Result<
     }
     // The preview by a short id would know one level.
     let by_id = format!("/redirections/01%2F{GTIN}/preview");
-    let faults = api.call(Method::POST, &by_id, Some(json!({}))).await?.problem(409, 40901);
+    let faults = api.post(&by_id, json!({})).await?.problem(409, 40901);
     ensure!(faults[0].contains("POST /products/{id}/links/preview"), "{faults:?}");
     Ok(())
 }

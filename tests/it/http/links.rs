@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::merged};
 
 use super::Api;
 
@@ -21,6 +21,13 @@ crate::on_both_engines!(
 pub(super) async fn product(api: &Api) -> Result<String> {
     let made = api.create("/products", json!({"name": "p"})).await?;
     Ok(made["id"].as_str().context("id")?.to_owned())
+}
+
+/// An API, and the id of a product in it.
+pub(super) async fn with_product(engine: Engine) -> Result<(Api, String)> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    Ok((api, product))
 }
 
 /// Makes links by an array; gives their short ids.
@@ -41,11 +48,7 @@ fn said() -> Value {
 
 /// A link's members with those of `more`.
 fn link(product: &str, more: &Value) -> Value {
-    let mut body = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/"});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    body
+    merged(json!({"platformId": product, "defaultRedirectUrl": "https://example.com/"}), more)
 }
 
 fn has(document: &Value, said: &Value) -> bool {
@@ -53,8 +56,7 @@ fn has(document: &Value, said: &Value) -> bool {
 }
 
 async fn members_come_back_as_they_were_sent(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let id = make(&api, &api.key, json!([link(&product, &said())])).await?.remove(0);
     let found = api.get(&format!("/redirections/{id}")).await?.json();
     ensure!(has(&found, &said()), "{found}");
@@ -69,33 +71,32 @@ async fn members_come_back_as_they_were_sent(engine: Engine) -> Result<()> {
     let path = format!("/redirections/{id}");
     let tag = api.get(&path).await?.header("etag").map(str::to_owned);
     let body = json!({"defaultRedirectUrl": "https://example.com/", "title": "Other"});
-    let changed = api.call(Method::PUT, &path, Some(body)).await?;
+    let changed = api.put(&path, body).await?;
     ensure!(
         changed.json()["title"] == "Other" && changed.header("etag").map(str::to_owned) != tag,
         "{changed:?}"
     );
     // It is read, and not written. Whoever sends back what it has read gets no note about it.
     let body = json!({"defaultRedirectUrl": "https://example.com/", "createdBy": {"actor": "x"}});
-    let answer = api.call(Method::PUT, &path, Some(body)).await?;
+    let answer = api.put(&path, body).await?;
     ensure!(answer.status == 200 && answer.header("x-ignored").is_none(), "{answer:?}");
     ensure!(answer.json()["createdBy"] == found["createdBy"]);
     let long = link(&product, &json!({"title": "x".repeat(201), "tags": [1]}));
-    let refused = api.call(Method::POST, "/redirections", Some(json!([long]))).await?.json();
+    let refused = api.post("/redirections", json!([long])).await?.json();
     let expected =
         json!(["title must have at most 200 characters, not 201.", "tags must be an array of strings."]);
     ensure!(refused[0]["status"] == 400 && refused[0]["errors"] == expected, "{refused}");
     // Each value would be found by itself: a few bytes of JSON may not become megabytes of an index.
     let many: Vec<u32> = (0..251).collect();
     let body = json!({"defaultRedirectUrl": "https://example.com/", "customFields": {"a": many}});
-    let refused = api.call(Method::PUT, &path, Some(body)).await?;
+    let refused = api.put(&path, body).await?;
     let expected = json!(["customFields must have at most 250 values, not 251."]);
     ensure!(refused.status == 400 && refused.json()["errors"] == expected, "{refused:?}");
     Ok(())
 }
 
 async fn an_array_and_the_first_generation_take_them(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let path = format!("/products/{product}/redirector");
     let made = api.create(&path, link(&product, &said())).await?;
     ensure!(has(&made, &said()), "{made}");
@@ -106,7 +107,7 @@ async fn an_array_and_the_first_generation_take_them(engine: Engine) -> Result<(
     // All of several are changed alike in what is said, and keep what is not.
     let body = json!({"defaultRedirectUrl": "https://example.com/recall", "tags": ["recall"]});
     let path = format!("/redirections?ids={}", ids.join(","));
-    ensure!(api.call(Method::PUT, &path, Some(body)).await?.status == 204);
+    ensure!(api.put(&path, body).await?.status == 204);
     for (id, title) in ids.iter().zip(["Summer, posters", "two"]) {
         let found = api.get(&format!("/redirections/{id}")).await?.json();
         ensure!(found["title"] == title && found["tags"] == json!(["recall"]), "{found}");
@@ -115,21 +116,20 @@ async fn an_array_and_the_first_generation_take_them(engine: Engine) -> Result<(
 }
 
 async fn a_change_that_says_nothing_of_them_keeps_them(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let id = make(&api, &api.key, json!([link(&product, &said())])).await?.remove(0);
     let path = format!("/redirections/{id}");
     for body in [
         json!({"defaultRedirectUrl": "https://example.com/2"}),
         json!({"defaultRedirectUrl": "https://example.com/3", "title": null, "tags": null, "customFields": null}),
     ] {
-        let changed = api.call(Method::PUT, &path, Some(body)).await?.json();
+        let changed = api.put(&path, body).await?.json();
         ensure!(has(&changed, &said()), "{changed}");
     }
     let empty = json!({"title": "", "tags": [], "notes": "", "customFields": {}});
     let mut body = empty.clone();
     body["defaultRedirectUrl"] = json!("https://example.com/4");
-    api.call(Method::PUT, &path, Some(body)).await?;
+    api.put(&path, body).await?;
     ensure!(has(&api.get(&path).await?.json(), &empty));
     Ok(())
 }
@@ -148,7 +148,7 @@ async fn who_wrote_a_link_is_shown_to_who_reads_the_account(engine: Engine) -> R
     let by_app = json!({"actorType": "trustedApp", "actor": app.id});
     ensure!(seen["createdBy"] == by_app && seen["updatedBy"] == by_app, "{seen}");
     let change = json!({"defaultRedirectUrl": "https://example.com/2", "scopes": scopes});
-    let changed = api.call(Method::PUT, &path, Some(change.clone())).await?.json();
+    let changed = api.put(&path, change.clone()).await?.json();
     ensure!(changed["createdBy"] == by_app && changed["updatedBy"]["actorType"] == "operator", "{changed}");
     // The secret key of an application reads the link, and not who wrote it; its public key reads no links.
     let answer = api.call_as(trusted, Method::GET, &path, None).await?;
@@ -228,11 +228,10 @@ async fn wrong_parameters_are_refused(engine: Engine) -> Result<()> {
 }
 
 async fn the_audit_trail_and_events_have_them(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let id = make(&api, &api.key, json!([link(&product, &said())])).await?.remove(0);
     let body = json!({"defaultRedirectUrl": "https://example.com/", "title": "Other"});
-    api.call(Method::PUT, &format!("/redirections/{id}"), Some(body)).await?;
+    api.put(&format!("/redirections/{id}"), body).await?;
     let trail = api.get("/audit?filter=resource%3Dredirection").await?.json();
     ensure!(trail[0]["before"] == json!({"title": "Summer, posters"}), "{trail}");
     ensure!(trail[0]["after"] == json!({"title": "Other"}), "{trail}");

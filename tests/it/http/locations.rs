@@ -26,7 +26,7 @@ pub(super) async fn a_thng_shows_its_latest_location(engine: Engine) -> Result<(
 
     // As the vendor's client sends it: an array, without a timestamp.
     let sent = json!([{"position": point(-17.3, 36.0)}]);
-    let written = api.call(Method::PUT, &path, Some(sent)).await?.must_be(200)?;
+    let written = api.put(&path, sent).await?.must_be(200)?;
     let entry = written.json()[0].clone();
     assert_eq!((&entry["latitude"], &entry["longitude"]), (&json!(36.0), &json!(-17.3)));
     assert_eq!(entry["position"], point(-17.3, 36.0));
@@ -43,7 +43,7 @@ pub(super) async fn a_thng_shows_its_latest_location(engine: Engine) -> Result<(
         {"place": shop["id"], "latitude": 9, "longitude": 8, "timestamp": 7},
         {"place": nowhere["id"], "timestamp": 8},
     ]);
-    let written = api.call(Method::PUT, "/thngs/k:1/location", Some(sent)).await?.json();
+    let written = api.put("/thngs/k:1/location", sent).await?.json();
     assert_eq!(written[0]["position"], point(2.5, 1.5));
     assert_eq!((&written[0]["place"], &written[0]["customFields"]), (&shop["id"], &json!({"Dock": 3})));
     assert_eq!(written[1]["position"], point(8.0, 9.0));
@@ -58,14 +58,13 @@ pub(super) async fn a_thng_shows_its_latest_location(engine: Engine) -> Result<(
     let whole = api.get(&thng_path).await?.json();
     let mut sent = whole.clone();
     sent["location"] = json!({"position": point(0.0, 0.0)});
-    let changed = api.call(Method::PUT, &thng_path, Some(sent)).await?.json();
+    let changed = api.put(&thng_path, sent).await?.json();
     assert_eq!(changed["location"], whole["location"]);
 
     // One object instead of an array; nothing at all is no fault.
-    let one =
-        api.call(Method::PUT, &path, Some(json!({"latitude": 1, "longitude": 1, "timestamp": 9}))).await?;
+    let one = api.put(&path, json!({"latitude": 1, "longitude": 1, "timestamp": 9})).await?;
     assert_eq!(timestamps(&one.json()), [9]);
-    assert_eq!(api.call(Method::PUT, &path, Some(json!([]))).await?.json(), json!([]));
+    assert_eq!(api.put(&path, json!([])).await?.json(), json!([]));
 
     // History: latest first, by pages, between times, by filter.
     let all = api.get(&path).await?.json();
@@ -84,10 +83,10 @@ pub(super) async fn a_thng_shows_its_latest_location(engine: Engine) -> Result<(
     }
 
     // Removal before a time keeps that time; removal of the latest shows the one before.
-    let removed = api.call(Method::DELETE, &format!("{path}?to=8"), None).await?;
+    let removed = api.delete(&format!("{path}?to=8")).await?;
     assert_eq!((removed.status.as_u16(), removed.bytes.len()), (200, 0));
     assert_eq!(timestamps(&api.get(&path).await?.json()).len(), 4);
-    api.call(Method::DELETE, &path, None).await?;
+    api.delete(&path).await?;
     assert_eq!(api.get(&path).await?.json(), json!([]));
     assert_eq!(api.get(&thng_path).await?.json().get("location"), None);
     Ok(())
@@ -110,7 +109,7 @@ pub(super) async fn a_thng_can_be_created_with_a_location(engine: Engine) -> Res
     let other = api.create("/thngs", json!({"name": "o"})).await?;
     let other = format!("/thngs/{}/location", other["id"].as_str().context("id")?);
     assert_eq!(api.get(&other).await?.json(), json!([]));
-    assert_eq!(api.call(Method::DELETE, &path, None).await?.status, 200);
+    assert_eq!(api.delete(&path).await?.status, 200);
     assert_eq!(api.fingerprint().await?["thng_locations"], [""; 0]);
     Ok(())
 }
@@ -133,7 +132,7 @@ pub(super) async fn wrong_locations_change_nothing(engine: Engine) -> Result<()>
         (json!(vec![good.clone(); 1_001]), vec!["at most 1000"]),
         (json!("x"), vec!["must be an array"]),
     ] {
-        let errors = api.call(Method::PUT, &path, Some(body.clone())).await?.problem(400, 40001);
+        let errors = api.put(&path, body.clone()).await?.problem(400, 40001);
         assert_eq!(errors.len(), faults.len(), "{body}: {errors:?}");
         for (error, fault) in errors.iter().zip(faults) {
             assert!(error.contains(fault), "{body}: {error}");
@@ -142,14 +141,14 @@ pub(super) async fn wrong_locations_change_nothing(engine: Engine) -> Result<()>
     for query in ["from=x", "to=1.5", "to=9223372036854775807", "filter=place%3Dx"] {
         api.get(&format!("{path}?{query}")).await?.problem(400, 40003);
     }
-    api.call(Method::DELETE, &format!("{path}?to=x"), None).await?.problem(400, 40003);
+    api.delete(&format!("{path}?to=x")).await?.problem(400, 40003);
     let body = json!({"name": "x", "location": {"latitude": 1}});
-    api.call(Method::POST, "/thngs", Some(body)).await?.problem(400, 40001);
+    api.post("/thngs", body).await?.problem(400, 40001);
     for absent in ["UKXAGyEf8SQ5eTDmVgGpHqAa", &other_thng, "k:none"] {
         let path = format!("/thngs/{absent}/location");
         api.get(&path).await?.problem(404, 40401);
-        api.call(Method::PUT, &path, Some(json!([good]))).await?.problem(404, 40401);
-        api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+        api.put(&path, json!([good])).await?.problem(404, 40401);
+        api.delete(&path).await?.problem(404, 40401);
     }
     assert_eq!(api.fingerprint().await?, before);
     Ok(())

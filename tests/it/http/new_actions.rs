@@ -76,7 +76,7 @@ pub(super) async fn each_path_creates_actions(engine: Engine) -> Result<()> {
         ("/thngs/gs1:21:A/actions/scans".to_owned(), json!({"thng": loose}), "scans", both),
         (format!("/products/{product}/actions/all"), json!({"type": "_own.1"}), "_own.1", (None, both.1)),
     ] {
-        let answer = api.call(Method::POST, &format!("/v2{uri}"), Some(body.clone())).await?;
+        let answer = api.post(&format!("/v2{uri}"), body.clone()).await?;
         let made = answer.json();
         assert_eq!(answer.status, 201, "{uri} {body}: {made}");
         let location = format!("http://api.example:8080/v2{uri}/{}", id(&made));
@@ -92,7 +92,7 @@ pub(super) async fn each_path_creates_actions(engine: Engine) -> Result<()> {
         assert_eq!(read, made, "{uri}");
         let listed = api.get(&uri).await?.json();
         assert_eq!(listed.as_array().map(|all| all.iter().map(id).collect()), Some(vec![id(&made)]), "{uri}");
-        api.call(Method::DELETE, &format!("{uri}/{}", id(&made)), None).await?;
+        api.delete(&format!("{uri}/{}", id(&made))).await?;
         api.get(&format!("{uri}/{}", id(&made))).await?.problem(404, 40401);
     }
     let sent = json!({"thng": thng, "timestamp": 7, "tags": ["a"], "customFields": {"Key": [1]},
@@ -117,7 +117,7 @@ pub(super) async fn an_array_is_created_completely_or_not_at_all(engine: Engine)
     let (_, thng, loose) = things(&api).await?;
     let body =
         json!([{"thng": thng, "tags": ["0"]}, {"thng": loose, "tags": ["1"]}, {"thng": thng, "tags": ["2"]}]);
-    let answer = api.call(Method::POST, "/actions/scans", Some(body)).await?;
+    let answer = api.post("/actions/scans", body).await?;
     assert_eq!((answer.status.as_u16(), answer.header("location")), (201, None));
     let made = answer.json();
     let made = made.as_array().context("array")?;
@@ -136,7 +136,7 @@ pub(super) async fn an_array_is_created_completely_or_not_at_all(engine: Engine)
     let before = api.fingerprint().await?;
     let wrong =
         json!([{"thng": thng}, {"thng": UNKNOWN}, {"type": "none", "thng": thng}, {"product": UNKNOWN}]);
-    let errors = api.call(Method::POST, "/actions/scans", Some(wrong)).await?.problem(400, 40001);
+    let errors = api.post("/actions/scans", wrong).await?.problem(400, 40001);
     assert_eq!(errors.len(), 2, "{errors:?}");
     assert!(errors[0].starts_with("[1].thng: ") && errors[1].starts_with("[3].product: "), "{errors:?}");
     assert_eq!(api.fingerprint().await?, before);
@@ -205,7 +205,7 @@ pub(super) async fn invalid_requests_create_nothing(engine: Engine) -> Result<()
         (format!("{scans}?project={UNKNOWN}"), json!({"product": product}), 400, 40003, "project"),
         (format!("{scans}?project=x"), json!({"product": product}), 400, 40003, "project"),
     ] {
-        let answer = api.call(Method::POST, &uri, Some(body.clone())).await?;
+        let answer = api.post(&uri, body.clone()).await?;
         assert_eq!(answer.status.as_u16(), status, "{uri} {body}: {:?}", answer.json());
         let errors = answer.problem(status, code);
         assert!(errors.iter().any(|error| error.contains(fault)), "{uri} {body}: {errors:?}");

@@ -133,7 +133,7 @@ async fn changed_invitations_expire_and_keys_made_by_others_block_a_raise(engine
     // The code of an invitation expires when its roles change.
     let invited = api.create(&accesses, json!({"email": "ada@example.com", "role": "viewer"})).await?;
     let one = format!("{accesses}/{}", text(&invited, "id")?);
-    assert_eq!(api.call(Method::PUT, &one, Some(json!({"role": "owner"}))).await?.status, 200);
+    assert_eq!(api.put(&one, json!({"role": "owner"})).await?.status, 200);
     accept(&api, json!({"code": invited["invitationCode"]})).await?.problem(401, 40103);
     let again = api.call(Method::POST, &format!("{one}/invitation"), None).await?.json();
     assert_eq!(accept(&api, json!({"code": again["invitationCode"]})).await?.status, 200);
@@ -152,20 +152,18 @@ async fn changed_invitations_expire_and_keys_made_by_others_block_a_raise(engine
         (format!("/accessPolicies/{reads}"), more.clone()),
         (format!("/roles/{reads}/permissions/audit_read"), json!({"enabled": true})),
     ] {
-        let faults = api.call(Method::PUT, &uri, Some(body)).await?.problem(409, 40901);
+        let faults = api.put(&uri, body).await?.problem(409, 40901);
         assert!(faults[0].contains("first key") && faults[0].contains(&id), "{faults:?}");
     }
     assert_eq!(api.fingerprint().await?, before);
     // A change without more rights is fine; more rights are fine once the owner has rotated the key.
-    api.call(Method::PUT, &format!("/accessPolicies/{reads}"), Some(json!({"name": "less"})))
-        .await?
-        .must_be(200)?;
+    api.put(&format!("/accessPolicies/{reads}"), json!({"name": "less"})).await?.must_be(200)?;
     let keys = api.get("/keys").await?.json();
     let of_machine = keys.as_array().into_iter().flatten().find(|key| key["operator"] == json!(id));
     let of_machine = text(of_machine.context("no key")?, "id")?;
-    api.call(Method::POST, &format!("/keys/{of_machine}/rotate"), Some(json!({}))).await?.must_be(201)?;
+    api.post(&format!("/keys/{of_machine}/rotate"), json!({})).await?.must_be(201)?;
     for (uri, body) in [(format!("/accessPolicies/{reads}"), more), (access, json!({"role": "editor"}))] {
-        api.call(Method::PUT, &uri, Some(body)).await?.must_be(200)?;
+        api.put(&uri, body).await?.must_be(200)?;
     }
     api.call_as(&key, Method::GET, "/me", None).await?.problem(401, 40102);
     Ok(())
@@ -224,7 +222,7 @@ async fn roles_are_checked_again_under_the_lock(engine: Engine) -> Result<()> {
     for stale in [owner, admin] {
         if stale == admin {
             let access = format!("{}/{id}", accesses(&api));
-            assert_eq!(api.call(Method::PUT, &access, Some(json!({"role": "viewer"}))).await?.status, 200);
+            assert_eq!(api.put(&access, json!({"role": "viewer"})).await?.status, 200);
         }
         let before = api.fingerprint().await?;
         let refused = create(&caller(stale)).await.err().context("it was made")?;
@@ -249,20 +247,20 @@ async fn keys_follow_the_projects_of_their_operator(engine: Engine) -> Result<()
     };
     assert_eq!((count("/products").await?, count("/keys").await?), (Some(1), Some(1)));
     // The key reaches a project that is added to the role.
-    assert_eq!(api.call(Method::PUT, &access, Some(of(&[&first, &second]))).await?.status, 200);
+    assert_eq!(api.put(&access, of(&[&first, &second])).await?.status, 200);
     assert_eq!((count("/products").await?, count("/keys").await?), (Some(2), Some(1)));
     // After one project is deleted it keeps the other; after the last, its key ends.
-    assert_eq!(api.call(Method::DELETE, &format!("/projects/{first}"), None).await?.status, 200);
+    assert_eq!(api.delete(&format!("/projects/{first}")).await?.status, 200);
     assert_eq!(api.get(&access).await?.json()["conditions"], of(&[&second])["conditions"]);
     assert_eq!(count("/products").await?, Some(1));
-    assert_eq!(api.call(Method::DELETE, &format!("/projects/{second}"), None).await?.status, 200);
+    assert_eq!(api.delete(&format!("/projects/{second}")).await?.status, 200);
     api.call_as(&key, Method::GET, "/products", None).await?.problem(401, 40102);
     assert_eq!(api.get(&access).await?.json()["conditions"], of(&[&second])["conditions"]);
     // An operator who is confined later still sees its own keys.
     let (id, key) = machine(&api, "editor", json!({})).await?;
     let third = project(&api).await?;
     let access = format!("{}/{id}", accesses(&api));
-    assert_eq!(api.call(Method::PUT, &access, Some(of(&[&third]))).await?.status, 200);
+    assert_eq!(api.put(&access, of(&[&third])).await?.status, 200);
     let own = api.call_as(&key, Method::GET, "/keys", None).await?.json();
     assert_eq!(own.as_array().map(Vec::len), Some(1), "{own}");
     Ok(())
@@ -320,7 +318,7 @@ async fn assessing_inspector_scans_needs_a_permission(engine: Engine) -> Result<
     let thng = brand.thng("A").await?;
     let project = project(&api).await?;
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
-    assert_eq!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status, 200);
+    assert_eq!(api.put(&format!("/thngs/{thng}"), scopes).await?.status, 200);
     let conditions = json!({"conditions": [format!("project={project}")]});
     let (_, of_project) = machine(&api, "inspector", conditions).await?;
     let (_, of_account) = machine(&api, "inspector", json!({})).await?;
@@ -338,15 +336,15 @@ async fn accesses_round_trip_and_policies_exclude_user_roles(engine: Engine) -> 
     let (id, _) = machine(&api, "viewer", json!({})).await?;
     let access = format!("{}/{id}", accesses(&api));
     let read = api.get(&access).await?.json();
-    let written = api.call(Method::PUT, &access, Some(read.clone())).await?.json();
+    let written = api.put(&access, read.clone()).await?.json();
     assert_eq!((&written["policies"], &written["name"]), (&read["policies"], &read["name"]));
-    let named = api.call(Method::PUT, &access, Some(json!({"name": "press 4"}))).await?.json();
+    let named = api.put(&access, json!({"name": "press 4"})).await?.json();
     assert_eq!(named["name"], "press 4");
     // A role for users is no access policy, and its users can read it.
     let role = text(&api.create("/roles", json!({"name": "x", "type": "userInApp"})).await?, "id")?;
     let policy = format!("/accessPolicies/{role}");
-    api.call(Method::PUT, &policy, Some(json!({"name": "y"}))).await?.problem(404, 40401);
-    api.call(Method::DELETE, &policy, None).await?.problem(404, 40401);
+    api.put(&policy, json!({"name": "y"})).await?.problem(404, 40401);
+    api.delete(&policy).await?.problem(404, 40401);
     let applications = format!("/projects/{}/applications", project(&api).await?);
     let app = api.create(&applications, json!({"name": "a", "userRole": role})).await?;
     let (public, users) = (text(&app, "appApiKey")?, "/auth/evrythng/users?anonymous=true");

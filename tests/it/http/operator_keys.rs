@@ -69,7 +69,7 @@ async fn holds(api: &Api, text: &str) -> Result<bool> {
 pub(super) async fn a_key_is_shown_once(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let body = json!({"label": "Linie 3 ü", "networks": ["10.1.2.3/8", "2001:db8::1"], "expiresAt": 9_000_000_000_000_i64});
-    let answer = api.call(Method::POST, "/v2/keys", Some(body)).await?;
+    let answer = api.post("/v2/keys", body).await?;
     ensure!(answer.status == 201 && answer.header("cache-control") == Some("no-store"), "{answer:?}");
     let mut shown = answer.json();
     let made = Made::new(&shown)?;
@@ -98,12 +98,11 @@ pub(super) async fn a_key_is_shown_once(engine: Engine) -> Result<()> {
     let free = make(&api, json!({"label": "free"})).await?;
     let whose = api.call_as(&free.key, Method::GET, "/access", None).await?.json();
     assert_eq!(whose["actor"], json!({"type": "operator", "id": operator}));
-    let answer = api.call(Method::PUT, &free.path(), Some(json!({"label": "renamed"}))).await?;
+    let answer = api.put(&free.path(), json!({"label": "renamed"})).await?;
     let changed = answer.json();
     ensure!(changed["label"] == "renamed" && changed.get("apiKey").is_none(), "{answer:?}");
     ensure!(changed["updatedAt"].as_i64() > changed["createdAt"].as_i64(), "{changed}");
-    let after =
-        api.call(Method::PUT, &made.path(), Some(json!({"expiresAt": 0, "networks": []}))).await?.json();
+    let after = api.put(&made.path(), json!({"expiresAt": 0, "networks": []})).await?.json();
     ensure!(after.get("expiresAt").is_none() && after.get("networks").is_none(), "{after}");
     assert_eq!(access(&api, &made.key).await?, (200, 0), "from everywhere now");
     Ok(())
@@ -191,7 +190,7 @@ pub(super) async fn bad_bodies_are_refused(engine: Engine) -> Result<()> {
     let faults = strict(Method::POST, &rotate, json!({"overlapSeconds": 1})).await?.problem(400, 40001);
     assert_eq!(faults, ["overlapSeconds is not a member of this operation."]);
     assert_eq!(api.fingerprint().await?, before);
-    let answer = api.call(Method::PUT, &one, Some(json!({"project": "x", "colour": 1, "id": "x"}))).await?;
+    let answer = api.put(&one, json!({"project": "x", "colour": 1, "id": "x"})).await?;
     ensure!(answer.status == 200 && answer.header("x-ignored") == Some("colour"), "{answer:?}");
     ensure!(answer.json().get("project").is_none(), "a key is not confined later");
     Ok(())
@@ -241,9 +240,9 @@ pub(super) async fn keys_of_others_do_not_exist(engine: Engine) -> Result<()> {
     for id in [theirs.id.as_str(), &of_thng, "UKXAGyEf8SQ5eTDmVgGpHqAa", "x", "0123456789ABCDEF01234567"] {
         let uri = format!("/keys/{id}");
         api.get(&uri).await?.problem(404, 40401);
-        api.call(Method::PUT, &uri, Some(json!({"label": "x"}))).await?.problem(404, 40401);
-        api.call(Method::DELETE, &uri, None).await?.problem(404, 40401);
-        api.call(Method::POST, &format!("{uri}/rotate"), Some(json!({}))).await?.problem(404, 40401);
+        api.put(&uri, json!({"label": "x"})).await?.problem(404, 40401);
+        api.delete(&uri).await?.problem(404, 40401);
+        api.post(&format!("{uri}/rotate"), json!({})).await?.problem(404, 40401);
     }
     assert_eq!(access(&api, &theirs.key).await?, (200, 0));
     for (method, uri) in [(Method::GET, "/keys"), (Method::POST, "/keys")] {

@@ -49,7 +49,7 @@ async fn an_invitation_is_accepted_once_and_in_time(engine: Engine) -> Result<()
     assert!(seen.get("invitationCode").is_none() && seen["invitedUntil"].is_i64(), "{seen}");
     // The address is taken, in any case, and the code is in no table.
     let again = json!({"email": "ada@EXAMPLE.com", "role": "viewer"});
-    api.call(Method::POST, &accesses, Some(again)).await?.problem(409, 40901);
+    api.post(&accesses, again).await?.problem(409, 40901);
     let rows = api.fingerprint().await?;
     assert!(!format!("{rows:?}").contains(&code));
 
@@ -79,7 +79,7 @@ async fn an_invitation_is_accepted_once_and_in_time(engine: Engine) -> Result<()
     assert_eq!(actors, [&invited["id"], &invited["id"]], "the operator and the key: {entries}");
 
     // Removed, it is nobody, at once.
-    assert_eq!(api.call(Method::DELETE, &one, None).await?.status, 200);
+    assert_eq!(api.delete(&one).await?.status, 200);
     api.call_as(&key, Method::GET, "/me", None).await?.problem(401, 40102);
     api.get(&one).await?.problem(404, 40401);
     Ok(())
@@ -187,25 +187,25 @@ async fn bad_roles_and_conditions_are_named(engine: Engine) -> Result<()> {
         (json!({"email": "a@b", "role": "viewer", "conditions": ["country=DE"]}), "conditions[0]"),
         (json!({"email": "a@b", "role": "viewer", "policies": ["admin", "viewer"]}), "give one of them"),
     ] {
-        let faults = api.call(Method::POST, &accesses, Some(body.clone())).await?.problem(400, 40001);
+        let faults = api.post(&accesses, body.clone()).await?.problem(400, 40001);
         assert!(faults.iter().any(|said| said.contains(fault)), "{body}: {faults:?}");
     }
     let elsewhere = format!("/accounts/{}/operatorAccess", api.other_account);
     let body = json!({"email": "a@b", "role": "viewer"});
-    api.call(Method::POST, &elsewhere, Some(body)).await?.problem(404, 40401);
+    api.post(&elsewhere, body).await?.problem(404, 40401);
     for id in ["owner", "viewer"] {
         let uri = format!("/roles/{id}");
-        api.call(Method::PUT, &uri, Some(json!({"name": "x"}))).await?.problem(409, 40901);
-        api.call(Method::DELETE, &uri, None).await?.problem(409, 40901);
+        api.put(&uri, json!({"name": "x"})).await?.problem(409, 40901);
+        api.delete(&uri).await?.problem(409, 40901);
     }
     api.get(&format!("/accessPolicies/{users}")).await?.problem(404, 40401);
     assert_eq!(api.fingerprint().await?, before);
     // A role that somebody has stays.
     let role = text(&api.create("/roles", json!({"name": "x"})).await?, "id")?;
     let (holder, _) = machine(&api, &role, json!({})).await?;
-    api.call(Method::DELETE, &format!("/roles/{role}"), None).await?.problem(409, 40901);
-    api.call(Method::DELETE, &format!("{accesses}/{holder}"), None).await?;
-    assert_eq!(api.call(Method::DELETE, &format!("/roles/{role}"), None).await?.status, 200);
+    api.delete(&format!("/roles/{role}")).await?.problem(409, 40901);
+    api.delete(&format!("{accesses}/{holder}")).await?;
+    assert_eq!(api.delete(&format!("/roles/{role}")).await?.status, 200);
     Ok(())
 }
 
@@ -217,7 +217,7 @@ async fn a_role_changes_what_its_holders_may_do_at_once(engine: Engine) -> Resul
     api.call_as(&key, Method::POST, "/thngs", Some(thng.clone())).await?.problem(403, 40301);
     let uri = format!("/roles/{role}/permissions/catalog_write");
     for (enabled, status) in [(true, 201), (false, 403)] {
-        let switched = api.call(Method::PUT, &uri, Some(json!({"enabled": enabled}))).await?;
+        let switched = api.put(&uri, json!({"enabled": enabled})).await?;
         assert_eq!(switched.json()["enabled"], enabled, "{switched:?}");
         assert_eq!(api.get(&uri).await?.json()["enabled"], enabled);
         let made = api.call_as(&key, Method::POST, "/thngs", Some(thng.clone())).await?;
@@ -244,20 +244,20 @@ async fn roles_of_users_narrow_what_they_may_do(engine: Engine) -> Result<()> {
     let create = async || api.call_as(&key, Method::POST, "/thngs", Some(json!({"name": "x"}))).await;
     assert_eq!(create().await?.status, 201);
     for (bad, fault) in [("owner", "no role"), ("UKXAGyEf8SQ5eTDmVgGpHqAa", "no role")] {
-        let faults = api.call(Method::PUT, &one, Some(json!({"userRole": bad}))).await?.problem(400, 40001);
+        let faults = api.put(&one, json!({"userRole": bad})).await?.problem(400, 40001);
         assert!(faults[0].contains(fault), "{faults:?}");
     }
-    assert_eq!(api.call(Method::PUT, &one, Some(json!({"userRole": role}))).await?.status, 200);
+    assert_eq!(api.put(&one, json!({"userRole": role})).await?.status, 200);
     create().await?.problem(403, 40301);
     assert_eq!(api.call_as(&key, Method::GET, "/access", None).await?.status, 200);
     let paths = json!([{"path": "/thngs", "access": "c"}]);
     let uri = format!("/roles/{role}/permissions");
-    let listed = api.call(Method::PUT, &uri, Some(paths)).await?.json();
+    let listed = api.put(&uri, paths).await?.json();
     assert_eq!(listed.as_array().map(Vec::len), Some(6), "{listed}");
     assert_eq!(create().await?.status, 201);
     api.call_as(&key, Method::GET, "/products", None).await?.problem(403, 40301);
-    api.call(Method::DELETE, &format!("/roles/{role}"), None).await?.problem(409, 40901);
-    assert_eq!(api.call(Method::PUT, &one, Some(json!({"userRole": ""}))).await?.status, 200);
+    api.delete(&format!("/roles/{role}")).await?.problem(409, 40901);
+    assert_eq!(api.put(&one, json!({"userRole": ""})).await?.status, 200);
     assert_eq!(api.call_as(&key, Method::GET, "/products", None).await?.status, 200);
     Ok(())
 }
@@ -341,7 +341,7 @@ async fn an_operator_of_two_projects_sees_both_and_no_third(engine: Engine) -> R
     // When its role loses the project, the key for it is none any more.
     let access = format!("{}/{id}", accesses(&api));
     let body = json!({"conditions": [format!("project={second}")]});
-    assert_eq!(api.call(Method::PUT, &access, Some(body)).await?.status, 200);
+    assert_eq!(api.put(&access, body).await?.status, 200);
     api.call_as(&narrow, Method::GET, "/access", None).await?.problem(401, 40102);
     assert_eq!(names(&key).await?, ["two", "new", "new"]);
     Ok(())

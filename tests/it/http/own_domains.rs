@@ -128,7 +128,7 @@ impl Setting {
         let thng = self.api.create("/thngs", json!({"name": "t"})).await?["id"].clone();
         let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id,
             "shortDomain": host});
-        self.api.call(Method::POST, "/redirections", Some(body)).await
+        self.api.post("/redirections", body).await
     }
 
     /// The events of short domains: hosts, and whether they were proven.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use kernel::store::Ctx;
 use redirects::store::{domains, log, pages as table};
 use serde_json::{Value, json};
@@ -82,12 +81,12 @@ async fn pages_come_back_and_edges_are_told(engine: Engine) -> Result<()> {
         ensure!(api.get(&path).await?.json() == json!({}));
         // The same once more is no change, and a body replaces all of the one before.
         for body in [&whole, &whole, &json!({"name": "Other"}), &json!({})] {
-            let answer = api.call(Method::PUT, &path, Some(body.clone())).await?;
+            let answer = api.put(&path, body.clone()).await?;
             ensure!(answer.status == 200 && answer.json() == *body, "{answer:?}");
             ensure!(answer.header("x-ignored").is_none(), "{answer:?}");
             ensure!(api.get(&path).await?.json() == *body);
         }
-        let waited = api.call(Method::PUT, &format!("{path}?wait=edges"), Some(json!({}))).await?;
+        let waited = api.put(&format!("{path}?wait=edges"), json!({})).await?;
         ensure!(waited.status == 200 && waited.json()["members"] == 0, "{waited:?}");
     }
     let names = told(&api).await?.split_off(before);
@@ -109,7 +108,7 @@ async fn those_of_a_domain_take_the_place_of_those_of_its_account(engine: Engine
     let api = Api::new(engine).await?;
     let put = async |path: String, name: Option<&str>| {
         let body = name.map_or(json!({}), |name| json!({"name": name}));
-        api.call(Method::PUT, &path, Some(body)).await?.must_be(200)?;
+        api.put(&path, body).await?.must_be(200)?;
         anyhow::Ok(api.shown().await?.get(DOMAIN).cloned())
     };
     let shown = |name: &str| Some(name.to_owned());
@@ -121,7 +120,7 @@ async fn those_of_a_domain_take_the_place_of_those_of_its_account(engine: Engine
     // Another setting of the domain tells edges its pages, too.
     put(api.pages(), Some("Account")).await?;
     let path = format!("/accounts/{}/domains/{DOMAIN}", api.made.account);
-    ensure!(api.call(Method::PUT, &path, Some(json!({"redirectMaxAge": 60}))).await?.status == 200);
+    ensure!(api.put(&path, json!({"redirectMaxAge": 60})).await?.status == 200);
     ensure!(told(&api).await?.last() == Some(&shown("Account")));
     Ok(())
 }
@@ -140,7 +139,7 @@ async fn every_fault_is_named_and_changes_nothing(engine: Engine) -> Result<()> 
             "texts": {"de": {"unknwon": {"title": "x", "text": "x"}}},
             "sound": "x",
         });
-        let faults = api.call(Method::PUT, &path, Some(body)).await?.problem(400, 40001);
+        let faults = api.put(&path, body).await?.problem(400, 40001);
         for part in [
             "sound is not known here.",
             "name must have at most 80 characters, not 81.",
@@ -155,24 +154,24 @@ async fn every_fault_is_named_and_changes_nothing(engine: Engine) -> Result<()> 
         }
         ensure!(faults.len() == 8, "{faults:?}");
         for body in [json!([]), json!("x"), json!(null)] {
-            api.call(Method::PUT, &path, Some(body)).await?.problem(400, 40001);
+            api.put(&path, body).await?.problem(400, 40001);
         }
-        api.call(Method::PUT, &format!("{path}?wait=all"), Some(json!({}))).await?.problem(400, 40003);
+        api.put(&format!("{path}?wait=all"), json!({})).await?.problem(400, 40003);
     }
     assert_eq!(before, api.fingerprint().await?);
 
     // The button leads only where links of the account may lead.
     let account = format!("/accounts/{}", api.made.account);
     let hosts = json!({"targetHosts": ["example.com"]});
-    ensure!(api.call(Method::PUT, &account, Some(hosts)).await?.status == 200);
+    ensure!(api.put(&account, hosts).await?.status == 200);
     let before = api.fingerprint().await?;
     let link = |host: &str| json!({"link": {"url": format!("https://{host}/"), "label": "Help"}});
     for host in ["example.org", "example.org/?{", "example.org/?|"] {
-        let faults = api.call(Method::PUT, &api.pages(), Some(link(host))).await?.problem(400, 40001);
+        let faults = api.put(&api.pages(), link(host)).await?.problem(400, 40001);
         ensure!(faults.len() == 1 && faults[0].starts_with("link.url "), "{faults:?}");
     }
     assert_eq!(before, api.fingerprint().await?);
-    ensure!(api.call(Method::PUT, &api.pages(), Some(link("example.com"))).await?.status == 200);
+    ensure!(api.put(&api.pages(), link("example.com")).await?.status == 200);
     Ok(())
 }
 
@@ -190,10 +189,10 @@ async fn pages_of_others_are_not_there(engine: Engine) -> Result<()> {
         format!("{others}/shortDomains/{DOMAIN}/pages"),
     ] {
         api.get(&path).await?.problem(404, 40401);
-        api.call(Method::PUT, &path, Some(json!({"name": "x"}))).await?.problem(404, 40401);
+        api.put(&path, json!({"name": "x"})).await?.problem(404, 40401);
     }
     assert_eq!(before, api.fingerprint().await?);
-    api.call(Method::PUT, &api.pages(), Some(json!({"name": "Acme"}))).await?.must_be(200)?;
+    api.put(&api.pages(), json!({"name": "Acme"})).await?.must_be(200)?;
     let shown = api.shown().await?;
     ensure!(shown.contains_key(DOMAIN) && !shown.contains_key("other.gg"), "{shown:?}");
     Ok(())
@@ -204,15 +203,15 @@ async fn a_preview_says_who_gets_the_page_of_copies(engine: Engine) -> Result<()
     let thng = api.create("/thngs", json!({"name": "Left shoe"})).await?["id"].clone();
     let link =
         json!({"platformId": thng, "shortId": "SHOE", "defaultRedirectUrl": "https://example.com/own"});
-    let made = api.call(Method::POST, "/redirections", Some(json!([link]))).await?.json();
+    let made = api.post("/redirections", json!([link])).await?.json();
     ensure!(made[0]["shortId"] == "SHOE", "{made}");
     let put = async |path: String, pages: Value| {
-        api.call(Method::PUT, &path, Some(pages)).await?.must_be(200)?;
+        api.put(&path, pages).await?.must_be(200)?;
         anyhow::Ok(())
     };
     let check = async |status: &str, expected: [Value; 3]| {
         let scan = json!({"assessment": {"counterfeitStatus": status}});
-        let asked = api.call(Method::POST, "/redirections/SHOE/preview", Some(scan)).await?.json();
+        let asked = api.post("/redirections/SHOE/preview", scan).await?.json();
         let said = ["status", "code", "decidedBy"].map(|name| asked[name].clone());
         ensure!(said == expected, "{status}: {asked}");
         ensure!(asked.get("location").is_some() == (said[0] == 307), "{status}: {asked}");
@@ -232,7 +231,7 @@ async fn a_preview_says_who_gets_the_page_of_copies(engine: Engine) -> Result<()
     check("confirmed", leads()).await?;
     put(api.domain_pages(), json!({})).await?;
     let rules = json!({"rules": [{"match": "assessment.counterfeitStatus=confirmed"}]});
-    ensure!(api.call(Method::PUT, "/redirector", Some(rules)).await?.status == 200);
+    ensure!(api.put("/redirector", rules).await?.status == 200);
     check("confirmed", [json!(307), Value::Null, json!("rule")]).await
 }
 
@@ -244,7 +243,7 @@ async fn what_all_domains_show_is_bounded(engine: Engine) -> Result<()> {
     let host: Host = "other.gg".parse()?;
     table::put(&mut tx, api.other_account, Some(&host), &huge).await?;
     tx.commit().await?;
-    let answer = api.call(Method::PUT, &api.pages(), Some(json!({"name": "Acme"}))).await?;
+    let answer = api.put(&api.pages(), json!({"name": "Acme"})).await?;
     let faults = answer.problem(409, 40901);
     ensure!(faults[0].starts_with("The pages of all domains take at most 33554432 bytes"), "{faults:?}");
     ensure!(api.get(&api.pages()).await?.json() == json!({}), "nothing was stored");
@@ -254,16 +253,16 @@ async fn what_all_domains_show_is_bounded(engine: Engine) -> Result<()> {
     let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     table::put(&mut tx, api.made.account, Some(&own), &small).await?;
     tx.commit().await?;
-    let longer = api.call(Method::PUT, &api.domain_pages(), Some(json!({"name": "Acme Bags"}))).await?;
+    let longer = api.put(&api.domain_pages(), json!({"name": "Acme Bags"})).await?;
     longer.problem(409, 40901);
     for smaller in [json!({"name": "Ac"}), json!({})] {
-        let answer = api.call(Method::PUT, &api.domain_pages(), Some(smaller.clone())).await?;
+        let answer = api.put(&api.domain_pages(), smaller.clone()).await?;
         ensure!(answer.status == 200 && answer.json() == smaller, "smaller pages are taken: {answer:?}");
     }
     let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     table::put(&mut tx, api.other_account, Some(&host), &Pages::default()).await?;
     tx.commit().await?;
-    let answer: Value = api.call(Method::PUT, &api.pages(), Some(json!({"name": "Acme"}))).await?.json();
+    let answer: Value = api.put(&api.pages(), json!({"name": "Acme"})).await?.json();
     ensure!(answer == json!({"name": "Acme"}), "{answer}");
     Ok(())
 }
@@ -271,7 +270,7 @@ async fn what_all_domains_show_is_bounded(engine: Engine) -> Result<()> {
 async fn pages_of_a_newer_release_keep_no_edge_away(engine: Engine) -> Result<()> {
     const NEWER: &str = "UPDATE accounts SET pages = '{\"name\": {\"en\": \"Acme\"}}'";
     let api = Api::new(engine).await?;
-    ensure!(api.call(Method::PUT, &api.domain_pages(), Some(json!({"name": "Own"}))).await?.status == 200);
+    ensure!(api.put(&api.domain_pages(), json!({"name": "Own"})).await?.status == 200);
     match &api.made.db.location {
         Location::Sqlite(path) => {
             let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?;

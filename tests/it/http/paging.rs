@@ -145,12 +145,12 @@ pub(super) async fn inserted_and_deleted_rows_change_no_page(engine: Engine) -> 
             if turn == 0 {
                 // The last row of the page before: the cursor stands on it.
                 let last = seen.last().context("seen")?;
-                api.call(Method::DELETE, &format!("/thngs/{last}"), None).await?;
+                api.delete(&format!("/thngs/{last}")).await?;
                 make(&api, ["new".to_owned()]).await?;
             }
             if turn == 1 {
                 // One that nobody has seen yet.
-                api.call(Method::DELETE, &format!("/thngs/{}", ids[4]), None).await?;
+                api.delete(&format!("/thngs/{}", ids[4])).await?;
                 make(&api, ["new".to_owned()]).await?;
             }
             url = next;
@@ -164,10 +164,10 @@ pub(super) async fn inserted_and_deleted_rows_change_no_page(engine: Engine) -> 
             assert_eq!(seen.contains(id), index != 4, "{sort}: row {index}");
         }
         for id in seen.iter().chain(&ids) {
-            api.call(Method::DELETE, &format!("/thngs/{id}"), None).await?;
+            api.delete(&format!("/thngs/{id}")).await?;
         }
         for row in api.get("/thngs").await?.json().as_array().context("rest")? {
-            api.call(Method::DELETE, &format!("/thngs/{}", row["id"].as_str().context("id")?), None).await?;
+            api.delete(&format!("/thngs/{}", row["id"].as_str().context("id")?)).await?;
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ crate::on_both_engines!(actions_are_cut_to_what_the_account_keeps, verdicts_hold
 
 async fn keep(api: &Api, kept: &str) -> Result<()> {
     let uri = format!("/accounts/{}", api.made.account);
-    let answer = api.call(Method::PUT, &uri, Some(json!({"personalData": kept}))).await?;
+    let answer = api.put(&uri, json!({"personalData": kept})).await?;
     ensure!(answer.status == 200 && answer.json()["personalData"] == kept, "{answer:?}");
     Ok(())
 }
@@ -51,7 +51,7 @@ async fn actions_are_cut_to_what_the_account_keeps(engine: Engine) -> Result<()>
         keep(&api, kept).await?;
         let thng = brand.thng(&format!("S{number}")).await?;
         let scopes = json!({"scopes": {"users": [], "projects": [project]}});
-        ensure!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status == 200);
+        ensure!(api.put(&format!("/thngs/{thng}"), scopes).await?.status == 200);
         let has_client = |action: &Value| {
             let context = &action["context"];
             let client = (context["ipAddress"].as_str(), context["userAgent"].as_str());

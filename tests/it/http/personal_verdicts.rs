@@ -65,7 +65,7 @@ impl Scanned {
         let thng = Brand::new(&api).await?.thng("A").await?;
         let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A"});
         // Without `Accept` the answer is the image of its code.
-        api.call(Method::POST, "/redirections", Some(link)).await?.must_be(200)?;
+        api.post("/redirections", link).await?.must_be(200)?;
         let new = Self { api, thng, scans: 0 };
         new.keep(kept).await?;
         Ok(new)
@@ -73,7 +73,7 @@ impl Scanned {
 
     async fn keep(&self, kept: &str) -> Result<()> {
         let uri = format!("/accounts/{}", self.api.made.account);
-        self.api.call(Method::PUT, &uri, Some(json!({"personalData": kept}))).await?.must_be(200)?;
+        self.api.put(&uri, json!({"personalData": kept})).await?.must_be(200)?;
         Ok(())
     }
 
@@ -92,12 +92,7 @@ impl Scanned {
     }
 
     async fn assess(&self, scan: &str) -> Result<Value> {
-        Ok(self
-            .api
-            .call(Method::POST, "/authentication", Some(json!({"id": scan})))
-            .await?
-            .must_be(200)?
-            .json())
+        Ok(self.api.post("/authentication", json!({"id": scan})).await?.must_be(200)?.json())
     }
 
     /// The statuses and points of a result, which a replay must find too.
@@ -105,8 +100,7 @@ impl Scanned {
         let result = self.assess(scan).await?;
         let live =
             json!({"statuses": statuses(&result), "points": result["customFields"]["duplicatePoints"]});
-        let answer =
-            self.api.call(Method::POST, "/authentication/replay", Some(json!({"thng": self.thng}))).await?;
+        let answer = self.api.post("/authentication/replay", json!({"thng": self.thng})).await?;
         let replayed = answer.json();
         ensure!(replayed["profileMatches"] == true, "{replayed}");
         let again = replayed["results"]
@@ -232,7 +226,7 @@ async fn a_neighbour_in_the_network_is_not_the_owner_of_a_scan(engine: Engine) -
         let user = user["evrythngApiKey"].as_str().context("user's key")?;
         let scopes = json!({"scopes": {"users": [], "projects": [project]}});
         let uri = format!("/thngs/{}", scanned.thng);
-        ensure!(api.call(Method::PUT, &uri, Some(scopes)).await?.status == 200);
+        ensure!(api.put(&uri, scopes).await?.status == 200);
         for (ip, agent, is_shown) in [
             ("203.0.113.7", &own, kept != "none"),
             // The address of the network itself belongs to nobody.
@@ -266,7 +260,7 @@ async fn no_figure_tells_an_exact_point(engine: Engine) -> Result<()> {
         let Application { project, secret, .. } = api.application(json!({"name": "a"})).await?;
         let scopes = json!({"scopes": {"users": [], "projects": [project]}});
         let uri = format!("/thngs/{}", scanned.thng);
-        ensure!(api.call(Method::PUT, &uri, Some(scopes)).await?.status == 200);
+        ensure!(api.put(&uri, scopes).await?.status == 200);
         let at = json!({"thng": scanned.thng, "timestamp": 50 * HOUR,
             "location": {"latitude": BERN.0, "longitude": BERN.1}});
         api.call_as(&secret, Method::POST, "/actions/scans", Some(at)).await?.must_be(201)?;
@@ -274,7 +268,7 @@ async fn no_figure_tells_an_exact_point(engine: Engine) -> Result<()> {
         for latitude in [46.981_234, 46.984_912] {
             let body =
                 with(trigger(Some(&scanned.thng), (latitude, 7.451_234)), "timestamp", json!(99 * HOUR));
-            let answer = api.call(Method::POST, "/authentication", Some(body)).await?.must_be(200)?;
+            let answer = api.post("/authentication", body).await?.must_be(200)?;
             let fields = answer.json()["customFields"].take();
             figures.push((
                 fields["sensorSpreadDistance"].clone(),

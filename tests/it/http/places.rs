@@ -37,7 +37,7 @@ pub(super) async fn a_place_comes_back_with_its_point_in_every_form(engine: Engi
         let mut body = given.clone();
         body["name"] = json!("x");
         let made = api.create("/places", body).await?;
-        let changed = api.call(Method::PUT, &path(&place), Some(given.clone())).await?.json();
+        let changed = api.put(&path(&place), given.clone()).await?.json();
         for place in [&made, &changed, &api.get(&path(&made)).await?.json()] {
             assert_eq!(place["position"], point, "{given}");
             assert_eq!((&place["latitude"], &place["longitude"]), (&json!(36.5), &json!(-17.25)), "{given}");
@@ -47,12 +47,12 @@ pub(super) async fn a_place_comes_back_with_its_point_in_every_form(engine: Engi
     assert_eq!(whole["scopes"], sent["scopes"]);
     assert!(whole["updatedAt"].as_i64() > whole["createdAt"].as_i64());
     // All that was given back goes in again, and a point in one form moves it.
-    assert_eq!(api.call(Method::PUT, &path(&place), Some(whole)).await?.status, 200);
+    assert_eq!(api.put(&path(&place), whole).await?.status, 200);
     let moved = json!({"latitude": -1, "longitude": 180});
-    let moved = api.call(Method::PUT, "/places/factory:F1", Some(moved)).await?.json();
+    let moved = api.put("/places/factory:F1", moved).await?.json();
     assert_eq!(moved["position"]["coordinates"], json!([180.0, -1.0]));
     assert_eq!(moved["address"], sent["address"]);
-    let gone = api.call(Method::DELETE, "/places/factory:F1", None).await?;
+    let gone = api.delete("/places/factory:F1").await?;
     assert_eq!((gone.status.as_u16(), gone.bytes.as_slice()), (200, &b""[..]));
     api.get(&path(&place)).await?.problem(404, 40401);
     Ok(())

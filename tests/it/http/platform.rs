@@ -1,6 +1,6 @@
 //! What the platform operator does: suspensions, take-downs and keys of the platform, on both engines.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::{
@@ -19,7 +19,7 @@ use kernel::{domain::access::hash_key, store::Ctx};
 use serde_json::{Value, json};
 use tests::{
     db::{Engine, SystemRandom, TestApp},
-    product::DEADLINE,
+    wait::until,
 };
 use tower::ServiceExt;
 
@@ -64,7 +64,7 @@ pub(super) async fn resume(api: &Api, key: &str) -> Result<Value> {
 pub(super) async fn redirection(api: &Api, target: &str) -> Result<()> {
     let id = thng(api, json!({"name": "t"})).await?;
     let body = json!({"platformId": id, "defaultRedirectUrl": target, "shortId": "ABC"});
-    let answer = api.call(Method::POST, "/redirections", Some(body)).await?;
+    let answer = api.post("/redirections", body).await?;
     ensure!(answer.status.is_success(), "{answer:?}");
     Ok(())
 }
@@ -119,11 +119,7 @@ async fn jobs_and_webhooks_of_a_suspended_account_wait(engine: Engine) -> Result
     suspend(&api, &platform).await?;
     let (_work, _deliver) = (work(&api), deliver(&api));
     let pending = "SELECT COUNT(*) FROM webhook_messages WHERE status = 'pending'";
-    let begun = Instant::now();
-    while count(&api, pending).await? == 0 {
-        ensure!(begun.elapsed() < DEADLINE, "no message is there");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("a message", async || Ok(count(&api, pending).await? > 0)).await?;
     let mut conn = api.made.app.core.db.read().await?;
     assert!(!webhooks::is_due(&mut conn, Fit::Any, &[]).await?);
     assert!(!job_leases::is_ready(&mut conn, Phase::Load, &[]).await?);
@@ -186,9 +182,9 @@ async fn a_link_that_was_taken_down_cannot_be_changed(engine: Engine) -> Result<
         assert!(taken_down.get("host").is_none());
     }
     let change = json!({"defaultRedirectUrl": "https://example.com/b"});
-    let faults = api.call(Method::PUT, "/redirections/ABC", Some(change.clone())).await?.problem(409, 40901);
+    let faults = api.put("/redirections/ABC", change.clone()).await?.problem(409, 40901);
     assert_eq!(faults, ["The redirection ABC was taken down: phishing"]);
-    api.call(Method::PUT, "/redirections?ids=ABC", Some(change.clone())).await?.problem(409, 40901);
+    api.put("/redirections?ids=ABC", change.clone()).await?.problem(409, 40901);
     assert_eq!(api.get("/redirections/ABC").await?.json()["defaultRedirectUrl"], "https://example.com/a");
     assert_eq!(ask(&api, &platform, Method::GET, uri, None).await?.json(), made);
     assert_eq!(ask(&api, &platform, Method::GET, "/platform/takedowns", None).await?.json(), json!([made]));
@@ -219,12 +215,12 @@ async fn nothing_new_leads_to_a_blocked_host(engine: Engine) -> Result<()> {
         assert_eq!(faults, [format!("rules[0].redirectUrl {blocked}")]);
     }
     let new = json!({"platformId": id, "defaultRedirectUrl": "https://EVIL.example./x"});
-    let faults = api.call(Method::POST, "/redirections", Some(new.clone())).await?.problem(400, 40001);
+    let faults = api.post("/redirections", new.clone()).await?.problem(400, 40001);
     assert_eq!(faults, [format!("defaultRedirectUrl {blocked}")]);
-    let many = api.call(Method::POST, "/redirections", Some(json!([new]))).await?.json();
+    let many = api.post("/redirections", json!([new])).await?.json();
     assert_eq!(many[0]["status"], 400, "{many}");
     let change = json!({"defaultRedirectUrl": "https://a.evil.example/"});
-    let faults = api.call(Method::PUT, "/redirections/ABC", Some(change)).await?.problem(400, 40001);
+    let faults = api.put("/redirections/ABC", change).await?.problem(400, 40001);
     assert_eq!(faults, [format!("defaultRedirectUrl {blocked}")]);
     let mut after = api.fingerprint().await?;
     let unchanged = ["redirections", "redirect_log", "redirect_rules"];

@@ -3,7 +3,10 @@
 use anyhow::{Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::{db::Engine, json::text};
+use tests::{
+    db::Engine,
+    json::{merged, text},
+};
 
 use super::{Api, Application, operators::machine, platform::ask};
 
@@ -26,26 +29,19 @@ const WHEN: i64 = 1_790_034_400_000;
 /// Makes a Thng and a link to it with more members; gives the id of the Thng.
 async fn make(api: &Api, short_id: &str, more: Value) -> Result<String> {
     let thng = text(&api.create("/thngs", json!({"name": "Left shoe"})).await?, "id")?;
-    let mut body = json!({"platformId": thng, "defaultRedirectUrl": OWN, "shortId": short_id});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    let made = api.call(Method::POST, "/redirections", Some(json!([body]))).await?.json();
+    let body = merged(json!({"platformId": thng, "defaultRedirectUrl": OWN, "shortId": short_id}), &more);
+    let made = api.post("/redirections", json!([body])).await?.json();
     ensure!(made[0]["shortId"] == short_id, "{made}");
     Ok(thng)
 }
 
 async fn put_rules(api: &Api, path: &str, rules: Value) -> Result<()> {
-    api.call(Method::PUT, path, Some(json!({"rules": rules}))).await?.must_be(200)?;
+    api.put(path, json!({"rules": rules})).await?.must_be(200)?;
     Ok(())
 }
 
 async fn preview(api: &Api, short_id: &str, scan: Value) -> Result<Value> {
-    Ok(api
-        .call(Method::POST, &format!("/redirections/{short_id}/preview"), Some(scan))
-        .await?
-        .must_be(200)?
-        .json())
+    Ok(api.post(&format!("/redirections/{short_id}/preview"), scan).await?.must_be(200)?.json())
 }
 
 async fn the_rule_that_decides_is_named_with_those_before_it(engine: Engine) -> Result<()> {
@@ -196,7 +192,7 @@ async fn every_fault_is_named(engine: Engine) -> Result<()> {
     make(&api, "SHOE", json!({})).await?;
     let product = text(&api.create("/products", json!({"name": "p"})).await?, "id")?;
     let link = json!([{"platformId": product, "defaultRedirectUrl": OWN, "shortId": "BAG"}]);
-    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status == 200);
+    ensure!(api.post("/redirections", link).await?.status == 200);
     for (short_id, scan, expected) in [
         (
             "SHOE",
@@ -217,12 +213,12 @@ async fn every_fault_is_named(engine: Engine) -> Result<()> {
         ),
     ] {
         let uri = format!("/redirections/{short_id}/preview");
-        let answer = api.call(Method::POST, &uri, Some(scan.clone())).await?;
+        let answer = api.post(&uri, scan.clone()).await?;
         ensure!(answer.problem(400, 40001) == expected, "{scan}: {answer:?}");
     }
     for short_id in ["NOBODY", "a.b"] {
         let uri = format!("/redirections/{short_id}/preview");
-        api.call(Method::POST, &uri, Some(json!({}))).await?.problem(404, 40401);
+        api.post(&uri, json!({})).await?.problem(404, 40401);
     }
     let answer =
         api.call_as(&api.other_key, Method::POST, "/redirections/SHOE/preview", Some(json!({}))).await?;

@@ -13,7 +13,6 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use printing::worker::{Part, work};
 use serde_json::{Value, json};
 use tests::{db::Engine, product::DEADLINE};
@@ -47,7 +46,7 @@ pub(super) async fn finished(api: &Api, body: Value) -> Result<Value> {
 
 /// Orders; gives the path of the order.
 async fn order(api: &Api, body: Value) -> Result<String> {
-    let answer = api.call(Method::POST, "/jobs/qr", Some(body)).await?;
+    let answer = api.post("/jobs/qr", body).await?;
     ensure!(answer.status == 201 && answer.json()["status"] == "waiting", "{answer:?}");
     let path = format!("/jobs/qr/{}", answer.json()["id"].as_str().context("id")?);
     let location = answer.header("location").context("location")?;
@@ -73,6 +72,12 @@ async fn ended(api: &Api, path: &str) -> Result<Value> {
 async fn product(api: &Api) -> Result<String> {
     let body = json!({"name": "Bag", "identifiers": {"gs1:01": GTIN}});
     Ok(api.create("/products", body).await?["id"].as_str().context("id")?.to_owned())
+}
+
+async fn with_product(engine: Engine) -> Result<(Api, String)> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    Ok((api, product))
 }
 
 fn serials(product: &str, count: u64, more: Value) -> Value {
@@ -103,8 +108,7 @@ fn column<'a>(lines: &'a [Value], name: &str) -> Vec<&'a str> {
 }
 
 async fn serials_are_made_in_order_and_printed(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let source = serials(&product, 60, json!({"prefix": "A", "digits": 4, "tags": ["week 12"]}));
     let body = json!({"name": "Labels", "source": source, "format": "png", "naming": "{serial}_{shortId}",
         "layout": {"size": "roll-100x50"}, "hri": {"text": "gs1"}});
@@ -155,8 +159,7 @@ async fn serials_are_made_in_order_and_printed(engine: Engine) -> Result<()> {
 }
 
 async fn random_serials_are_told_apart_and_say_their_bits(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let source = serials(&product, 40, json!({"form": "random", "prefix": "R-"}));
     let order = finished(&api, json!({"source": source, "format": "zpl"})).await?;
     ensure!(order["status"] == "complete", "{order}");
@@ -169,8 +172,7 @@ async fn random_serials_are_told_apart_and_say_their_bits(engine: Engine) -> Res
 }
 
 async fn the_same_codes_give_the_same_bytes(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let drawing =
         json!({"format": "pdf-sheets", "layout": {"size": "a4-63.5x38.1"}, "hri": {"text": "serial"}});
     let with = |source: Value| {
@@ -192,7 +194,7 @@ async fn the_same_codes_give_the_same_bytes(engine: Engine) -> Result<()> {
     let next = finished(&api, with(serials(&product, 5, json!({"form": "numbered"})))).await?;
     ensure!(next["serials"] == json!({"form": "numbered", "first": "51", "last": "55"}), "{next}");
     let body = with(serials(&product, 5, json!({"start": 55})));
-    let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(409, 40901);
+    let faults = api.post("/jobs/qr", body).await?.problem(409, 40901);
     ensure!(faults[0].contains("below 56"), "{faults:?}");
     let later = finished(&api, with(serials(&product, 2, json!({"start": 70})))).await?;
     ensure!(later["serials"]["first"] == "70", "{later}");
@@ -207,7 +209,7 @@ async fn listed_codes_are_printed_in_the_order_of_the_list(engine: Engine) -> Re
         for short_id in short_ids {
             let link =
                 json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
-            ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+            ensure!(api.post("/redirections", link).await?.status.is_success());
         }
         thngs.push(thng);
     }

@@ -3,7 +3,6 @@
 mod many;
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use catalog::store::properties;
 use kernel::{
     domain::property::{Point, PropertyKey},
@@ -18,14 +17,14 @@ use super::{Api, paging::next};
 pub(super) const MAX_TIME: i64 = 8_640_000_000_000_000;
 
 impl Api {
-    pub(super) async fn put(&self, uri: &str, body: Value) -> Result<Value> {
-        let answer = self.call(Method::PUT, uri, Some(body)).await?;
+    pub(super) async fn must_put(&self, uri: &str, body: Value) -> Result<Value> {
+        let answer = self.put(uri, body).await?;
         ensure!(answer.status == 200, "PUT {uri}: {answer:?}");
         Ok(answer.json())
     }
 
     pub(super) async fn remove(&self, uri: &str) -> Result<()> {
-        let answer = self.call(Method::DELETE, uri, None).await?;
+        let answer = self.delete(uri).await?;
         ensure!(answer.status == 200 && answer.bytes.is_empty(), "DELETE {uri}: {answer:?}");
         Ok(())
     }
@@ -69,7 +68,7 @@ pub(super) async fn written_values_are_returned(engine: Engine) -> Result<()> {
     for base in bases(&api).await? {
         let before = api.made.app.core.clock.now().0;
         let body = json!([{"key": "Temp", "value": 42}]);
-        let written = api.call(Method::POST, &base, Some(body)).await?.must_be(200)?.json();
+        let written = api.post(&base, body).await?.must_be(200)?.json();
         assert_eq!(written.as_array().map(Vec::len), Some(1), "{written}");
         let members: Vec<&String> = written[0].as_object().context("object")?.keys().collect();
         assert_eq!(members, ["createdAt", "key", "timestamp", "value"]);
@@ -102,7 +101,7 @@ pub(super) async fn written_values_are_returned(engine: Engine) -> Result<()> {
             json!("42"),
             json!("\u{1F45F} \" \\"),
         ] {
-            let written = api.put(&one, value.clone()).await?;
+            let written = api.must_put(&one, value.clone()).await?;
             assert_eq!((&written[0]["key"], &written[0]["value"]), (&json!("ä/1"), &value));
             assert_eq!(brief(&api.get(&one).await?.json())[0], brief(&written)[0], "{value}");
         }
@@ -116,7 +115,7 @@ pub(super) async fn written_values_are_returned(engine: Engine) -> Result<()> {
             (json!({"value": 4, "timestamp": -MAX_TIME, "key": "MANY"}), json!([["many", 4, -MAX_TIME]])),
             (json!([]), json!([])),
         ] {
-            let mut written = brief(&api.put(&format!("{base}/Many"), body.clone()).await?);
+            let mut written = brief(&api.must_put(&format!("{base}/Many"), body.clone()).await?);
             if body["value"] == json!([1, 2]) {
                 written[0][2] = json!(0);
             }
@@ -139,7 +138,7 @@ pub(super) async fn the_latest_value_has_the_greatest_timestamp(engine: Engine) 
     let api = Api::new(engine).await?;
     for base in bases(&api).await? {
         let written = api
-            .put(
+            .must_put(
                 &base,
                 json!([
                     {"key": "a", "value": 1, "timestamp": 50},
@@ -155,14 +154,14 @@ pub(super) async fn the_latest_value_has_the_greatest_timestamp(engine: Engine) 
             json!([["a", 1, 50], ["b", 4, 10]])
         );
         // Written later, but older.
-        api.put(&format!("{base}/a"), json!({"value": 5, "timestamp": 49})).await?;
+        api.must_put(&format!("{base}/a"), json!({"value": 5, "timestamp": 49})).await?;
         assert_eq!(
             json!(api.points(&format!("{base}/a")).await?),
             json!([["a", 1, 50], ["a", 5, 49], ["a", 3, 20]])
         );
         assert_eq!(json!(api.points(&base).await?[1]), json!(["a", 1, 50]));
         // The same time: the later write replaces the earlier.
-        let again = api.put(&format!("{base}/a"), json!({"value": 6, "timestamp": 50})).await?;
+        let again = api.must_put(&format!("{base}/a"), json!({"value": 6, "timestamp": 50})).await?;
         assert_eq!(api.get(&format!("{base}/a?from=50")).await?.json(), again);
         assert_eq!(api.get(&format!("{base}?sortOrder=ASCENDING&perPage=1")).await?.json(), again);
         // Ends of the range are inclusive.
@@ -190,9 +189,9 @@ pub(super) async fn lists_of_properties_have_pages(engine: Engine) -> Result<()>
     let base = &bases(&api).await?[0];
     let body: Vec<Value> =
         (0..10_000).map(|n| json!({"key": format!("k{n}"), "value": n, "timestamp": n})).collect();
-    assert_eq!(api.put(base, json!(body)).await?.as_array().map(Vec::len), Some(10_000));
+    assert_eq!(api.must_put(base, json!(body)).await?.as_array().map(Vec::len), Some(10_000));
     let history: Vec<Value> = (0..10_000).map(|n| json!({"value": n, "timestamp": n})).collect();
-    api.put(&format!("{base}/k7"), json!(history)).await?;
+    api.must_put(&format!("{base}/k7"), json!(history)).await?;
     assert_eq!(api.get(base).await?.json().as_array().map(Vec::len), Some(30));
     let all = api.points(&format!("{base}?perPage=100")).await?;
     let mut values: Vec<i64> = all.iter().filter_map(|point| point[1].as_i64()).collect();
@@ -209,7 +208,7 @@ pub(super) async fn lists_of_properties_have_pages(engine: Engine) -> Result<()>
     let first = api.get(&format!("{base}/k7?perPage=2&from=10")).await?;
     let url = next(&first).context("no Link")?;
     api.remove(&format!("{base}/k7?to=9998")).await?;
-    api.put(
+    api.must_put(
         &format!("{base}/k7"),
         json!([{"value": "new", "timestamp": 20_000}, {"value": "old", "timestamp": 9_997}]),
     )
@@ -220,8 +219,8 @@ pub(super) async fn lists_of_properties_have_pages(engine: Engine) -> Result<()>
     let url = next(&first).context("no Link")?;
     let second = api.get(&url).await?.json();
     api.remove(&format!("{base}/{key}")).await?;
-    api.put(&format!("{base}/fresh"), json!(1)).await?;
-    api.put(
+    api.must_put(&format!("{base}/fresh"), json!(1)).await?;
+    api.must_put(
         &format!("{base}/{}", second[0]["key"].as_str().context("key")?),
         json!({"value": -1, "timestamp": -1}),
     )
@@ -245,7 +244,7 @@ pub(super) async fn deleted_values_are_gone(engine: Engine) -> Result<()> {
             {"key": "a", "value": 1, "timestamp": 1}, {"key": "a", "value": 2, "timestamp": 2},
             {"key": "a", "value": 3, "timestamp": 3}, {"key": "b", "value": 4, "timestamp": 4},
         ]);
-        api.put(&base, fill.clone()).await?;
+        api.must_put(&base, fill.clone()).await?;
         // Before that time, which itself stays.
         api.remove(&format!("{base}/A?to=2")).await?;
         assert_eq!(json!(api.points(&format!("{base}/a")).await?), json!([["a", 3, 3], ["a", 2, 2]]));
@@ -257,13 +256,13 @@ pub(super) async fn deleted_values_are_gone(engine: Engine) -> Result<()> {
         api.remove(&format!("{base}/B")).await?;
         assert_eq!(api.points(&base).await?, Vec::<Value>::new());
         // What comes back begins anew.
-        api.put(&format!("{base}/a"), json!({"value": 9, "timestamp": 0})).await?;
+        api.must_put(&format!("{base}/a"), json!({"value": 9, "timestamp": 0})).await?;
         assert_eq!(json!(api.points(&format!("{base}/a")).await?), json!([["a", 9, 0]]));
-        api.put(&base, fill.clone()).await?;
+        api.must_put(&base, fill.clone()).await?;
         api.remove(&base).await?;
         assert_eq!(api.points(&base).await?, Vec::<Value>::new());
         // With the resource its properties go, and nothing is left behind.
-        api.put(&base, fill.clone()).await?;
+        api.must_put(&base, fill.clone()).await?;
         let resource = base.trim_end_matches("/properties");
         api.remove(resource).await?;
         api.get(&base).await?.problem(404, 40401);
@@ -286,7 +285,7 @@ pub(super) async fn documents_show_the_latest_values(engine: Engine) -> Result<(
         let other = api.create(&list, json!({"name": "b", "properties": listed})).await?;
         assert_eq!(other["properties"], json!({"x": [1]}));
         api.create(&list, json!({"name": "c", "properties": {}})).await?;
-        api.put(
+        api.must_put(
             &format!("{path}/properties"),
             json!([{"key": "temp", "value": 2}, {"key": "new", "value": "n"}]),
         )
@@ -297,8 +296,8 @@ pub(super) async fn documents_show_the_latest_values(engine: Engine) -> Result<(
         // A client sends back what it read: properties have paths of their own.
         let mut whole = read.clone();
         whole["properties"] = json!({"temp": 3, "~connected": true, "other": null});
-        assert_eq!(api.put(&path, whole).await?["properties"], expected);
-        assert_eq!(api.put(&path, json!({"properties": 7})).await?["properties"], expected);
+        assert_eq!(api.must_put(&path, whole).await?["properties"], expected);
+        assert_eq!(api.must_put(&path, json!({"properties": 7})).await?["properties"], expected);
         let all = api.get(&format!("{list}?sortOrder=ASCENDING")).await?.json();
         assert_eq!(
             (&all[0]["properties"], &all[1]["properties"], all[2].get("properties")),
@@ -306,12 +305,12 @@ pub(super) async fn documents_show_the_latest_values(engine: Engine) -> Result<(
         );
         // Many and large values are cut, newest first; their own list has them all.
         let many: Vec<Value> = (0..150).map(|n| json!({"key": format!("m{n:03}"), "value": n})).collect();
-        api.put(&format!("{path}/properties"), json!(many)).await?;
+        api.must_put(&format!("{path}/properties"), json!(many)).await?;
         let shown = api.get(&path).await?.json()["properties"].as_object().context("shown")?.len();
         assert_eq!(shown, 100);
         let large = "x".repeat(16_000);
         for n in 0..6 {
-            api.put(&format!("{path}/properties/large{n}"), json!(large)).await?;
+            api.must_put(&format!("{path}/properties/large{n}"), json!(large)).await?;
         }
         let shown = api.get(&list).await?.json()[2]["properties"].clone();
         let keys: Vec<&String> = shown.as_object().context("shown")?.keys().collect();
@@ -336,7 +335,7 @@ pub(super) async fn system_properties_stay(engine: Engine) -> Result<()> {
     };
     properties::write(&mut tx, &[values], point.created_at).await?;
     tx.commit().await?;
-    api.put(&format!("{base}/a"), json!({"value": 1, "timestamp": 1})).await?;
+    api.must_put(&format!("{base}/a"), json!({"value": 1, "timestamp": 1})).await?;
     let both = json!([["a", 1, 1], ["~connected", true, 5]]);
     assert_eq!(json!(api.points(&base).await?), both);
     api.remove(&base).await?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use proptest::{
     prelude::*,
     test_runner::{Config, TestCaseError, TestRunner},
@@ -113,21 +112,21 @@ async fn take(api: &Api, base: &str, model: &mut Model, step: &Step) -> Result<(
                 .iter()
                 .map(|(key, value, at)| json!({"key": KEYS[*key], "value": value, "timestamp": at}))
                 .collect();
-            api.call(Method::PUT, base, Some(json!(body))).await?.must_be(200)?;
+            api.put(base, json!(body)).await?.must_be(200)?;
             model.write(points);
         }
         Step::WriteOne(key, value, at) => {
             let body = json!({"value": value, "timestamp": at});
-            api.call(Method::PUT, &uri(base, *key), Some(body)).await?.must_be(200)?;
+            api.put(&uri(base, *key), body).await?.must_be(200)?;
             model.write(&[(*key, *value, *at)]);
         }
         Step::Delete(key, to) => {
             let query = to.map(|to| format!("?to={to}")).unwrap_or_default();
-            api.call(Method::DELETE, &format!("{}{query}", uri(base, *key)), None).await?.must_be(200)?;
+            api.delete(&format!("{}{query}", uri(base, *key))).await?.must_be(200)?;
             model.delete(*key, *to);
         }
         Step::DeleteAll => {
-            ensure!(api.call(Method::DELETE, base, None).await?.status == 200);
+            ensure!(api.delete(base).await?.status == 200);
             model.0.clear();
         }
         Step::Read(key, from, to, ascending, per_page) => {
@@ -176,7 +175,7 @@ async fn run(api: &Api, steps: &[Step]) -> Result<()> {
     let document = api.get(&resource).await?.json();
     let expected = (!shown.is_empty()).then(|| json!(shown));
     ensure!(document.get("properties") == expected.as_ref(), "{document} instead of {expected:?}");
-    ensure!(api.call(Method::DELETE, &resource, None).await?.status == 200);
+    ensure!(api.delete(&resource).await?.status == 200);
     let left = api.fingerprint().await?;
     for table in ["properties", "property_points", "properties_dropped"] {
         ensure!(left.get(table).is_some_and(Vec::is_empty), "{table}: {:?}", left.get(table));

@@ -22,8 +22,11 @@ pub(super) async fn wrong_properties_are_named_and_change_nothing(engine: Engine
     let (other_product, other_thng) = api.others().await?;
     let bases = bases(&api).await?;
     for base in &bases {
-        api.put(&format!("{base}/temp"), json!([{"value": 1, "timestamp": 1}, {"value": 2, "timestamp": 2}]))
-            .await?;
+        api.must_put(
+            &format!("{base}/temp"),
+            json!([{"value": 1, "timestamp": 1}, {"value": 2, "timestamp": 2}]),
+        )
+        .await?;
     }
     let before = api.fingerprint().await?;
     let long = "k".repeat(129);
@@ -117,7 +120,7 @@ pub(super) async fn wrong_properties_are_named_and_change_nothing(engine: Engine
             ("/temp?to=99999999999999999999", 40003),
             ("/%00", 40001),
         ] {
-            let answer = api.call(Method::DELETE, &format!("{base}{path}"), None).await?;
+            let answer = api.delete(&format!("{base}{path}")).await?;
             answer.problem(code as u16 / 100, code);
         }
         for (path, code) in [
@@ -154,8 +157,7 @@ pub(super) async fn wrong_properties_are_named_and_change_nothing(engine: Engine
         ("thngs", json!({"name": "x", "properties": {"~connected": true}}), 40301, "~connected is read-only"),
         ("products", json!({"name": "x", "properties": "a"}), 40001, "properties must be an object"),
     ] {
-        let errors =
-            api.call(Method::POST, &format!("/{kind}"), Some(body)).await?.problem(code as u16 / 100, code);
+        let errors = api.post(&format!("/{kind}"), body).await?.problem(code as u16 / 100, code);
         assert!(errors.len() == 1 && errors[0].contains(fault), "{errors:?}");
     }
     for owner in [

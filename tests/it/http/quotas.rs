@@ -47,8 +47,8 @@ impl Api {
         self.send(request.body(Body::from(vec![b'x'; bytes]))?).await
     }
 
-    async fn delete(&self, uri: &str) -> Result<()> {
-        self.call(Method::DELETE, uri, None).await?.must_be(200)?;
+    async fn must_delete(&self, uri: &str) -> Result<()> {
+        self.delete(uri).await?.must_be(200)?;
         Ok(())
     }
 }
@@ -69,7 +69,7 @@ async fn things_beyond_the_quota_are_refused(engine: Engine) -> Result<()> {
     let set = api.set_quotas(json!({"things": 2, "x": 1})).await?;
     assert_eq!(set["things"], json!({"limit": 2, "own": true, "used": 1}), "what was there counts");
     api.create("/thngs", json!({"name": "a"})).await?;
-    let post = || api.call(Method::POST, "/thngs", Some(json!({"name": "b"})));
+    let post = || api.post("/thngs", json!({"name": "b"}));
     refused(&post().await?, HELD, "things", "2 of 2");
     // Nothing of it is left, in the audit trail either.
     assert_eq!(api.get("/thngs").await?.json().as_array().context("list")?.len(), 2);
@@ -80,23 +80,23 @@ async fn things_beyond_the_quota_are_refused(engine: Engine) -> Result<()> {
     // Below the use, what is there stays and is changed as before.
     api.set_quotas(json!({"things": 1})).await?;
     let uri = format!("/thngs/{}", first.as_str().context("id")?);
-    assert_eq!(api.call(Method::PUT, &uri, Some(json!({"name": "c"}))).await?.status, 200);
+    assert_eq!(api.put(&uri, json!({"name": "c"})).await?.status, 200);
     refused(&post().await?, HELD, "things", "2 of 1");
-    api.delete(&uri).await?;
+    api.must_delete(&uri).await?;
     refused(&post().await?, HELD, "things", "1 of 1");
     api.set_quotas(json!({"things": 3})).await?;
     assert_eq!(post().await?.status, 201, "at once");
 
     // Of an array, those that fit.
     let array = json!([{"name": "d"}, {"name": ""}, {"name": "e"}, {"name": "f"}]);
-    let results = api.call(Method::POST, "/thngs", Some(array)).await?.json();
+    let results = api.post("/thngs", array).await?.json();
     let statuses: Vec<_> = results.as_array().context("array")?.iter().map(|r| r["status"].clone()).collect();
     assert_eq!(statuses, [json!(201), json!(400), json!(403), json!(403)], "{results}");
     assert_eq!(results[2]["code"], 40304, "{results}");
     assert_eq!(api.quotas().await?["things"], json!({"limit": 3, "own": true, "used": 3}));
     let ids = api.get("/thngs").await?.json();
     let ids: Vec<&str> = ids.as_array().context("list")?.iter().filter_map(|t| t["id"].as_str()).collect();
-    api.delete(&format!("/thngs?ids={}", ids.join(","))).await?;
+    api.must_delete(&format!("/thngs?ids={}", ids.join(","))).await?;
     assert_eq!(api.quotas().await?["things"]["used"], 0);
     let trail = api.get("/audit?filter=resource=quotas").await?.json();
     assert_eq!(
@@ -110,24 +110,24 @@ async fn links_beyond_the_quota_are_refused(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = api.product().await?;
     let link = |id: &str| json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": id});
-    api.call(Method::POST, "/redirections", Some(link("A"))).await?;
+    api.post("/redirections", link("A")).await?;
     assert_eq!(api.set_quotas(json!({"links": 2})).await?["links"]["used"], 1);
-    assert!(api.call(Method::POST, "/redirections", Some(link("B"))).await?.status.is_success());
-    refused(&api.call(Method::POST, "/redirections", Some(link("C"))).await?, HELD, "links", "2 of 2");
+    assert!(api.post("/redirections", link("B")).await?.status.is_success());
+    refused(&api.post("/redirections", link("C")).await?, HELD, "links", "2 of 2");
     // A link is changed as before, and a deleted one makes room. Its short id is taken for ever.
     let change = json!({"defaultRedirectUrl": "https://example.com/other"});
-    assert_eq!(api.call(Method::PUT, "/redirections/A", Some(change)).await?.status, 200);
-    api.delete("/redirections/A").await?;
-    assert!(api.call(Method::POST, "/redirections", Some(link("C"))).await?.status.is_success());
+    assert_eq!(api.put("/redirections/A", change).await?.status, 200);
+    api.must_delete("/redirections/A").await?;
+    assert!(api.post("/redirections", link("C")).await?.status.is_success());
     // Of an import, those that fit; one that is refused for another reason takes no place.
     api.set_quotas(json!({"links": 4})).await?;
     let import = json!([link("D"), link("B"), link("E"), link("F"), link("G")]);
-    let results = api.call(Method::POST, "/redirections", Some(import)).await?.json();
+    let results = api.post("/redirections", import).await?.json();
     let statuses: Vec<_> = results.as_array().context("array")?.iter().map(|r| r["status"].clone()).collect();
     assert_eq!(statuses, [201, 409, 201, 403, 403].map(|status| json!(status)), "{results}");
     assert!(results[3]["errors"][0].as_str().is_some_and(|text| text.contains("4 of 4")), "{results}");
     assert_eq!(api.quotas().await?["links"]["used"], 4);
-    api.delete("/redirections?ids=B,C").await?;
+    api.must_delete("/redirections?ids=B,C").await?;
     assert_eq!(api.quotas().await?["links"]["used"], 2);
     Ok(())
 }
@@ -163,7 +163,7 @@ async fn bytes_beyond_the_quota_are_refused(engine: Engine) -> Result<()> {
     refused(&api.upload(&files[0], 601).await?, HELD, "storageBytes", "1000 of 1000");
     assert_eq!(api.upload(&files[0], 100).await?.status, 200);
     assert_eq!(api.quotas().await?["storageBytes"]["used"], 500);
-    api.delete(&format!("/files/{}", files[1].as_str().context("id")?)).await?;
+    api.must_delete(&format!("/files/{}", files[1].as_str().context("id")?)).await?;
     assert_eq!(api.quotas().await?["storageBytes"]["used"], 100);
     Ok(())
 }
@@ -190,7 +190,7 @@ async fn users_beyond_the_quota_are_refused(engine: Engine) -> Result<()> {
         refused(&register(email).await?, HELD, "users", "2 of 2");
     }
     // The users of an application go with it.
-    api.delete(&format!("{applications}/{}", made["id"].as_str().context("id")?)).await?;
+    api.must_delete(&format!("{applications}/{}", made["id"].as_str().context("id")?)).await?;
     assert_eq!(api.quotas().await?["users"]["used"], 0);
     Ok(())
 }
@@ -200,18 +200,17 @@ async fn of_many_at_once_one_gets_the_last_place(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = api.product().await?;
     api.create("/thngs", json!({"name": "t"})).await?;
-    api.call(
-        Method::POST,
+    api.post(
         "/redirections",
-        Some(json!({"platformId": product,
-        "defaultRedirectUrl": "https://example.com/"})),
+        json!({"platformId": product,
+        "defaultRedirectUrl": "https://example.com/"}),
     )
     .await?;
     api.set_quotas(json!({"things": 2, "links": 2})).await?;
     let thng = json!({"name": "t"});
     let link = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/"});
     for (uri, body, quota) in [("/thngs", thng, "things"), ("/redirections", link, "links")] {
-        let all = (0..MANY).map(|_| api.call(Method::POST, uri, Some(body.clone())));
+        let all = (0..MANY).map(|_| api.post(uri, body.clone()));
         let answers = join_all(all).await.into_iter().collect::<Result<Vec<_>>>()?;
         let made = answers.iter().filter(|answer| answer.status.is_success()).count();
         assert_eq!(made, 1, "{uri}: {answers:?}");

@@ -2,13 +2,14 @@
 
 mod resources;
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use control::worker::reactions;
 use serde_json::{Value, json};
-use tests::{db::Engine, json::id, product::DEADLINE};
+use tests::{
+    db::Engine,
+    json::{id, merged},
+    wait::read_until,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
@@ -26,38 +27,20 @@ pub(super) fn react(api: &Api) -> (DropGuard, DropGuard) {
 
 /// Makes a reaction; gives its path.
 pub(super) async fn reaction(api: &Api, more: Value) -> Result<String> {
-    let mut body = json!({"name": "r"});
-    for (name, value) in more.as_object().cloned().unwrap_or_default() {
-        body[name] = value;
-    }
+    let body = merged(json!({"name": "r"}), &more);
     let made = api.create("/reactions", body).await?;
     Ok(format!("/reactions/{}", made["id"].as_str().context("id")?))
-}
-
-/// Waits until what `read` gives is what is expected.
-async fn until<T, F: Future<Output = Result<T>>>(
-    what: &str,
-    expected: impl Fn(&T) -> bool,
-    read: impl Fn() -> F,
-) -> Result<T>
-where
-    T: std::fmt::Debug,
-{
-    let begun = Instant::now();
-    loop {
-        let found = read().await?;
-        if expected(&found) {
-            return Ok(found);
-        }
-        ensure!(begun.elapsed() < DEADLINE, "{what}: {found:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// Waits until a reaction was carried out, and could not be, so many times.
 pub(super) async fn until_done(api: &Api, path: &str, done: i64, failed: i64) -> Result<Value> {
     let is_there = |read: &Value| read["outcome"]["done"] == done && read["outcome"]["failed"] == failed;
-    until(path, is_there, || async { Ok(api.get(path).await?.json()) }).await
+    read_until(async || Ok(api.get(path).await?.json()), is_there).await
+}
+
+/// How many tasks of reactions wait.
+async fn waiting(api: &Api) -> Result<i64> {
+    count(api, "SELECT COUNT(*) FROM reaction_tasks").await
 }
 
 /// The latest value of a property.
@@ -73,7 +56,7 @@ async fn settle(api: &Api) -> Result<()> {
         {"type": "webhook", "webhook": webhook_of_nobody(api).await?}}),
     )
     .await?;
-    let kind = api.call(Method::POST, "/actions", Some(json!({"name": "_mark"}))).await?;
+    let kind = api.post("/actions", json!({"name": "_mark"})).await?;
     ensure!(matches!(kind.status.as_u16(), 201 | 409), "{kind:?}");
     api.create("/actions/_mark", json!({})).await?;
     // The queue is in order: what is behind all others is done last.
@@ -171,14 +154,14 @@ pub(super) async fn each_effect_is_performed(engine: Engine) -> Result<()> {
     );
 
     let uri = format!("/thngs/{item}/properties");
-    api.call(Method::PUT, &uri, Some(json!([{"key": "temp", "value": 19}]))).await?;
-    api.call(Method::PUT, &uri, Some(json!([{"key": "temp", "value": 21}]))).await?;
+    api.put(&uri, json!([{"key": "temp", "value": 19}])).await?;
+    api.put(&uri, json!([{"key": "temp", "value": 21}])).await?;
     until_done(&api, &on_properties, 1, 0).await?;
     ensure!(value(&api, &format!("/thngs/{item}"), "hot").await? == 21);
     submit(&api, list("PLATFORM_IDS", &[&other])).await?;
     until_done(&api, &on_jobs, 1, 0).await?;
     let body = json!({"platformId": item, "defaultRedirectUrl": "https://example.com/"});
-    api.call(Method::POST, "/redirections", Some(body)).await?;
+    api.post("/redirections", body).await?;
     until_done(&api, &on_redirections, 1, 0).await?;
     ensure!(receiver.wait(2).await?[1].json()["data"]["event"]["type"] == "redirection.created");
     Ok(())
@@ -247,8 +230,7 @@ pub(super) async fn loops_are_cut(engine: Engine) -> Result<()> {
     for kind in ["checkins", "scans", "_n0"] {
         api.create(&format!("/actions/{kind}"), json!({"thng": item})).await?;
     }
-    api.call(Method::PUT, &format!("/thngs/{item}/properties"), Some(json!([{"key": "a", "value": 1}])))
-        .await?;
+    api.put(&format!("/thngs/{item}/properties"), json!([{"key": "a", "value": 1}])).await?;
     settle(&api).await?;
     // Each effect may itself be something to react to: what was done of it is behind the first mark.
     for _ in 0..6 {
@@ -298,10 +280,10 @@ pub(super) async fn failed_effects_are_recorded(engine: Engine) -> Result<()> {
     .await?;
     let good = reaction(&api, sets(json!({"value": 2}))).await?;
     for path in [format!("/thngs/{gone}"), "/actions/_gone".to_owned()] {
-        ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+        ensure!(api.delete(&path).await?.status == 200);
     }
     let off = json!({"status": "disabled"});
-    api.call(Method::PUT, &format!("/webhooks/{called}"), Some(off)).await?;
+    api.put(&format!("/webhooks/{called}"), off).await?;
     let long = "x".repeat(20_000);
     let scan = api.create("/actions/scans", json!({"thng": item, "customFields": {"long": long}})).await?;
     until_done(&api, &good, 1, 0).await?;
@@ -321,17 +303,15 @@ pub(super) async fn failed_effects_are_recorded(engine: Engine) -> Result<()> {
     // The database fails on one again and again: the others wait for it a little, and then no longer.
     execute(&api, "UPDATE reaction_turns SET resume_at = 9999999999999").await?;
     api.create("/actions/scans", json!({"thng": item})).await?;
-    let waiting = || async { count(&api, "SELECT COUNT(*) FROM reaction_tasks").await };
-    until("they are queued", |found| *found == 6, waiting).await?;
+    read_until(async || waiting(&api).await, |found| *found == 6).await?;
     execute(&api, "UPDATE reaction_tasks SET deed = '{}' WHERE seq = (SELECT MIN(seq) FROM reaction_tasks)")
         .await?;
-    let begun = Instant::now();
-    while count(&api, "SELECT COUNT(*) FROM reaction_tasks").await? > 0 {
+    let passed = async || {
         // Time goes by.
         execute(&api, "UPDATE reaction_turns SET resume_at = 0").await?;
-        ensure!(begun.elapsed() < DEADLINE, "one holds up the others");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        waiting(&api).await
+    };
+    read_until(passed, |found| *found == 0).await?;
     let read = until_done(&api, &to_gone, 0, 2).await?;
     let reason = read["outcome"]["lastFailure"]["reason"].as_str().context("reason")?;
     ensure!(reason.contains("again and again"), "{read}");
@@ -351,19 +331,17 @@ pub(super) async fn a_deleted_reaction_does_nothing(engine: Engine) -> Result<()
         reaction(&api, sets("on")).await?,
     );
     api.create("/actions/scans", json!({"thng": item, "timestamp": 1})).await?;
-    let waiting = || async { count(&api, "SELECT COUNT(*) FROM reaction_tasks").await };
-    until("three wait", |found| *found == 3, waiting).await?;
-    ensure!(api.call(Method::DELETE, &gone, None).await?.status == 200);
-    api.call(Method::PUT, &off, Some(json!({"status": "disabled"}))).await?;
+    read_until(async || waiting(&api).await, |found| *found == 3).await?;
+    ensure!(api.delete(&gone).await?.status == 200);
+    api.put(&off, json!({"status": "disabled"})).await?;
     // One that is changed does what it was to do.
-    api.call(Method::PUT, &on, Some(json!({"effect": {"type": "property", "key": "later", "value": 0}})))
-        .await?;
+    api.put(&on, json!({"effect": {"type": "property", "key": "later", "value": 0}})).await?;
     let _react = react(&api);
     until_done(&api, &on, 1, 0).await?;
-    until("none wait", |found| *found == 0, waiting).await?;
+    read_until(async || waiting(&api).await, |found| *found == 0).await?;
     api.create("/actions/scans", json!({"thng": item, "timestamp": 2})).await?;
     until_done(&api, &on, 2, 0).await?;
-    api.call(Method::PUT, &off, Some(json!({"status": "active"}))).await?;
+    api.put(&off, json!({"status": "active"})).await?;
     api.create("/actions/scans", json!({"thng": item, "timestamp": 3})).await?;
     until_done(&api, &off, 1, 0).await?;
     let path = format!("/thngs/{item}");

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use assessment::{service::assessment::history::rebuild_outdated, store::item_standings};
-use axum::http::Method;
 use kernel::store::Db;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
@@ -28,7 +27,7 @@ async fn peak(api: &Api, thng: &str) -> Result<Peak> {
 }
 
 async fn replay(api: &Api, body: Value) -> Result<super::Answer> {
-    api.call(Method::POST, "/authentication/replay", Some(body)).await
+    api.post("/authentication/replay", body).await
 }
 
 /// Points of 99 by rules of another meaning, as an older release leaves them.
@@ -73,7 +72,7 @@ pub(super) async fn an_applied_replay_replaces_verdict_and_points(engine: Engine
     let (thng, other) = (copied(&brand, "A").await?, brand.thng("B").await?);
     judged(&brand, &thng, 99).await?;
     let set = async |settings: Value| -> Result<()> {
-        api.call(Method::PUT, "/authentication/settings", Some(settings)).await?.must_be(200)?;
+        api.put("/authentication/settings", settings).await?.must_be(200)?;
         Ok(())
     };
     set(json!({"duplicatePoints": 100, "suspectedPoints": 100})).await?;

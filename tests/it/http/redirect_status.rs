@@ -1,11 +1,10 @@
 //! The status code of links, through the API.
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use redirects::store::{log, redirections};
 use serde_json::{Value, json};
 use shared::{redirect::RedirectKey, wire::stream::Change};
-use tests::db::Engine;
+use tests::{db::Engine, json::merged};
 
 use super::Api;
 
@@ -19,11 +18,7 @@ crate::on_both_engines!(
 const TARGET: &str = "https://example.com/";
 
 fn body(more: &Value) -> Value {
-    let mut body = json!({"defaultRedirectUrl": TARGET});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    body
+    merged(json!({"defaultRedirectUrl": TARGET}), more)
 }
 
 async fn resource(api: &Api, kind: &str) -> Result<String> {
@@ -35,7 +30,7 @@ async fn resource(api: &Api, kind: &str) -> Result<String> {
 async fn make(api: &Api, resource: &str, more: &Value) -> Result<String> {
     let mut link = body(more);
     link["platformId"] = json!(resource);
-    let made = api.call(Method::POST, "/redirections", Some(json!([link]))).await?.json();
+    let made = api.post("/redirections", json!([link])).await?.json();
     let id = made[0]["shortId"].as_str().with_context(|| made.to_string())?;
     Ok(format!("/redirections/{id}"))
 }
@@ -55,7 +50,7 @@ async fn a_status_code_comes_back_and_stays_until_it_is_removed(engine: Engine) 
         ensure!(api.get("/redirections").await?.json()[0]["statusCode"] == code, "{more}");
     }
     let path = make(&api, &product, &json!({"statusCode": 301, "shortId": "MOVED", "validUntil": 5})).await?;
-    let put = async |more: Value| api.call(Method::PUT, &path, Some(body(&more))).await;
+    let put = async |more: Value| api.put(&path, body(&more)).await;
     let mut tag = api.get(&path).await?.header("etag").context("a tag")?.to_owned();
     for (more, code) in [
         // A client that knows nothing of it changes the target, and nothing else.
@@ -77,12 +72,12 @@ async fn a_status_code_comes_back_and_stays_until_it_is_removed(engine: Engine) 
     // Several at once, and the first generation.
     let both = "/redirections?ids=MOVED,OTHER";
     make(&api, &product, &json!({"shortId": "OTHER"})).await?;
-    ensure!(api.call(Method::PUT, both, Some(body(&json!({"statusCode": 301})))).await?.status == 204);
+    ensure!(api.put(both, body(&json!({"statusCode": 301}))).await?.status == 204);
     for id in ["MOVED", "OTHER"] {
         ensure!(api.get(&format!("/redirections/{id}")).await?.json()["statusCode"] == 301, "{id}");
     }
     let first = format!("/products/{product}/redirector");
-    let answer = api.call(Method::PUT, &first, Some(body(&json!({"statusCode": 302})))).await?;
+    let answer = api.put(&first, body(&json!({"statusCode": 302}))).await?;
     ensure!(answer.json()["statusCode"] == 302, "{answer:?}");
     // The trail says what it was and what it became.
     put(json!({"statusCode": 308})).await?;
@@ -150,13 +145,13 @@ async fn every_other_code_is_refused_and_changes_nothing(engine: Engine) -> Resu
     ] {
         let more = json!({"statusCode": code});
         let fault = "statusCode must be 301, 302, 307 or 308.";
-        let faults = api.call(Method::PUT, &path, Some(body(&more))).await?.problem(400, 40001);
+        let faults = api.put(&path, body(&more)).await?.problem(400, 40001);
         ensure!(faults == [fault], "{more}: {faults:?}");
         let mut link = body(&more);
         link["platformId"] = json!(product);
-        let faults = api.call(Method::POST, "/redirections", Some(link.clone())).await?.problem(400, 40001);
+        let faults = api.post("/redirections", link.clone()).await?.problem(400, 40001);
         ensure!(faults == [fault], "{more}: {faults:?}");
-        let many = api.call(Method::POST, "/redirections", Some(json!([link]))).await?.json();
+        let many = api.post("/redirections", json!([link])).await?.json();
         ensure!(many[0]["errors"] == json!([fault]), "{more}: {many}");
     }
     ensure!(api.fingerprint().await? == before);
@@ -170,7 +165,7 @@ async fn edges_get_the_status_code_that_is_stored(engine: Engine) -> Result<()> 
     make(&api, &thng, &json!({"shortId": "WITH", "statusCode": 308})).await?;
     make(&api, &thng, &json!({"shortId": "WITHOUT", "statusCode": 307})).await?;
     let renamed = json!({"name": "other"});
-    ensure!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(renamed)).await?.status == 200);
+    ensure!(api.put(&format!("/thngs/{thng}"), renamed).await?.status == 200);
     let mut conn = api.made.app.core.db.read().await?;
     let epoch = log::load_head(&mut conn).await?.epoch;
     let mut seen = Vec::new();

@@ -70,8 +70,8 @@ async fn suspected(engine: Engine) -> Result<(Api, String)> {
     let api = Api::new(engine).await?;
     let thng = id(&api.create("/thngs", json!({"name": "Bag"})).await?);
     let link = json!([{"platformId": thng, "shortId": "COPY", "defaultRedirectUrl": "https://example.com/"}]);
-    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
-    ensure!(api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?.status == 200);
+    ensure!(api.post("/redirections", link).await?.status.is_success());
+    ensure!(api.post("/authentication", trigger(Some(&thng), BERN)).await?.status == 200);
     Ok((api, thng))
 }
 
@@ -89,7 +89,7 @@ async fn the_picture_of_a_photo_comes_with_its_report() -> Result<()> {
     let (api, thng) = suspected(Engine::Sqlite).await?;
     let pages = format!("/accounts/{}/pages", api.made.account);
     let put = async |body: Value| {
-        api.call(Method::PUT, &pages, Some(body)).await?.must_be(200)?;
+        api.put(&pages, body).await?.must_be(200)?;
         anyhow::Ok(())
     };
     put(json!({"copies": "suspected", "reports": true})).await?;
@@ -168,7 +168,7 @@ async fn an_account_takes_so_many_bytes_of_photos_a_day(engine: Engine) -> Resul
     let (api, thng) = suspected(engine).await?;
     let pages = format!("/accounts/{}/pages", api.made.account);
     let body = json!({"copies": "suspected", "reports": true, "photos": true});
-    ensure!(api.call(Method::PUT, &pages, Some(body)).await?.status == 200);
+    ensure!(api.put(&pages, body).await?.status == 200);
     let of: (CaseId, ThngId) = (find_case(&api, &thng).await?.parse()?, thng.parse()?);
     let (account, db) = (api.made.account, &api.made.app.core.db);
     let add = async |n: i64, size_bytes: u64| {

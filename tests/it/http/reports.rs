@@ -53,13 +53,13 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
         [("COPY", &thng), ("FINE", &id(&api.create("/thngs", json!({"name": "x"})).await?))]
     {
         let link = json!([{"platformId": platform, "shortId": short_id, "defaultRedirectUrl": "https://example.com/"}]);
-        let made = api.call(Method::POST, "/redirections", Some(link)).await?.json();
+        let made = api.post("/redirections", link).await?.json();
         ensure!(made[0]["shortId"] == short_id, "{made}");
     }
     // It was never commissioned: that opens a case.
-    api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?.must_be(200)?;
+    api.post("/authentication", trigger(Some(&thng), BERN)).await?.must_be(200)?;
     let put = async |uri: String, body: Value| {
-        api.call(Method::PUT, &uri, Some(body)).await?.must_be(200)?;
+        api.put(&uri, body).await?.must_be(200)?;
         anyhow::Ok(())
     };
     let pages = format!("/accounts/{}/pages", api.made.account);
@@ -181,7 +181,7 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
     let last = json!({"token": token(&api).await?, "text": "x"});
     ensure!(send(&api, "tn.gg", "COPY", last).await?.status == 200);
     ensure!(count().await? == 1);
-    ensure!(api.call(Method::DELETE, &format!("/thngs/{thng}"), None).await?.status.is_success());
+    ensure!(api.delete(&format!("/thngs/{thng}")).await?.status.is_success());
     let mut conn = api.made.app.core.db.read().await?;
     ensure!(reports::list(&mut conn, account, of.0).await?.is_empty());
     Ok(())

@@ -20,7 +20,7 @@ pub(super) async fn sent_members_are_returned(engine: Engine) -> Result<()> {
             "limits": [f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, 1.844_674_407_370_955_2e19, 0.1], "deep": {"a": [true]}},
         "identifiers": {"gs1:01": "09521234543213", "Sku": "1"},
     });
-    let answer = api.call(Method::POST, "/v2/products", Some(sent.clone())).await?.must_be(201)?;
+    let answer = api.post("/v2/products", sent.clone()).await?.must_be(201)?;
     let product = answer.json();
     let product_id = id(&product)?;
     assert_eq!(
@@ -65,10 +65,8 @@ pub(super) async fn an_update_merges(engine: Engine) -> Result<()> {
         )
         .await?;
     let path = format!("/thngs/{}", id(&thng)?);
-    let changed = api
-        .call(Method::PUT, &path, Some(json!({"customFields": {"x": 3}, "description": "d", "tags": null})))
-        .await?
-        .json();
+    let changed =
+        api.put(&path, json!({"customFields": {"x": 3}, "description": "d", "tags": null})).await?.json();
     assert_eq!(changed["customFields"], json!({"x": 3}), "replaced as a whole");
     assert_eq!(changed["tags"], json!(["a"]), "null counts as absent");
     assert_eq!((&changed["name"], &changed["description"]), (&json!("t"), &json!("d")));
@@ -83,16 +81,16 @@ pub(super) async fn an_update_merges(engine: Engine) -> Result<()> {
     whole["product"] = product["id"].clone();
     whole["unknown"] = json!({"a": 1});
     whole["scopes"] = json!({"users": ["all"], "projects": []});
-    let again = api.call(Method::PUT, &path, Some(whole)).await?.json();
+    let again = api.put(&path, whole).await?.json();
     assert_eq!((&again["id"], &again["createdAt"]), (&thng["id"], &thng["createdAt"]));
     assert_eq!(again["product"], product["id"]);
     assert_eq!(again.get("unknown"), None);
     assert!(again["updatedAt"].as_i64() >= changed["updatedAt"].as_i64());
 
     // Identifiers lead to the Thng as long as it has them.
-    api.call(Method::PUT, &path, Some(json!({"identifiers": {"k": "2"}}))).await?;
+    api.put(&path, json!({"identifiers": {"k": "2"}})).await?;
     api.get("/thngs/k:1").await?.problem(404, 40401);
-    let by_name = api.call(Method::PUT, "/thngs/k:2", Some(json!({"name": "renamed"}))).await?.json();
+    let by_name = api.put("/thngs/k:2", json!({"name": "renamed"})).await?.json();
     assert_eq!((&by_name["id"], &by_name["name"]), (&thng["id"], &json!("renamed")));
     Ok(())
 }
@@ -103,8 +101,8 @@ pub(super) async fn two_updates_at_once_both_stay(engine: Engine) -> Result<()> 
     let path = format!("/thngs/{}", id(&thng)?);
     for round in 0..10 {
         let (a, b) = tokio::join!(
-            api.call(Method::PUT, &path, Some(json!({"description": round.to_string()}))),
-            api.call(Method::PUT, &path, Some(json!({"tags": [round.to_string()]}))),
+            api.put(&path, json!({"description": round.to_string()})),
+            api.put(&path, json!({"tags": [round.to_string()]})),
         );
         assert_eq!((a?.status.as_u16(), b?.status.as_u16()), (200, 200));
         let read = api.get(&path).await?.json();
@@ -119,20 +117,20 @@ pub(super) async fn a_deleted_resource_is_gone_and_references_to_it_stay(engine:
     let product = api.create("/products", json!({"name": "p", "identifiers": {"k": "1"}})).await?;
     let thng = api.create("/thngs", json!({"name": "t", "product": product["id"]})).await?;
     let path = format!("/products/{}", id(&product)?);
-    let answer = api.call(Method::DELETE, &path, None).await?;
+    let answer = api.delete(&path).await?;
     assert_eq!((answer.status.as_u16(), answer.bytes.as_slice()), (200, &b""[..]));
     for path in [path.as_str(), "/products/k:1"] {
         api.get(path).await?.problem(404, 40401);
-        api.call(Method::DELETE, path, None).await?.problem(404, 40401);
+        api.delete(path).await?.problem(404, 40401);
     }
     let thng_path = format!("/thngs/{}", id(&thng)?);
     let left = api.get(&thng_path).await?.json();
     assert_eq!(left["product"], product["id"]);
     // Sending the old product back is no fault, naming it anew is.
-    api.call(Method::PUT, &thng_path, Some(left)).await?.must_be(200)?;
-    let anew = api.call(Method::POST, "/thngs", Some(json!({"name": "t", "product": product["id"]}))).await?;
+    api.put(&thng_path, left).await?.must_be(200)?;
+    let anew = api.post("/thngs", json!({"name": "t", "product": product["id"]})).await?;
     anew.problem(400, 40001);
-    assert_eq!(api.call(Method::DELETE, &thng_path, None).await?.status, 200);
+    assert_eq!(api.delete(&thng_path).await?.status, 200);
     Ok(())
 }
 
@@ -173,11 +171,7 @@ pub(super) async fn the_bootstrap_of_clients_works(engine: Engine) -> Result<()>
         assert_eq!(read.get(name), None);
     }
     let changed = api
-        .call(
-            Method::PUT,
-            &format!("/operators/{operator}"),
-            Some(json!({"firstName": "Ada", "email": "x@y.z"})),
-        )
+        .put(&format!("/operators/{operator}"), json!({"firstName": "Ada", "email": "x@y.z"}))
         .await?
         .json();
     assert_eq!(
@@ -194,7 +188,7 @@ pub(super) async fn the_bootstrap_of_clients_works(engine: Engine) -> Result<()>
         api.get(&format!("/accounts?{query}")).await?.problem(400, 40003);
     }
     let path = format!("/accounts/{account}");
-    let changed = api.call(Method::PUT, &path, Some(json!({"customFields": {"Plan": 1}}))).await?.json();
+    let changed = api.put(&path, json!({"customFields": {"Plan": 1}})).await?.json();
     assert_eq!((&changed["customFields"], &changed["name"]), (&json!({"Plan": 1}), &json!("Test")));
     assert_eq!(api.get(&path).await?.json(), changed);
     assert_eq!(api.get(&format!("{path}/shortDomains")).await?.json(), json!(["tn.gg"]));

@@ -18,7 +18,7 @@ use statistics::{
     service::{scan_limits::record, unknown_scans},
     store::unknown_scans::begin_report,
 };
-use tests::db::Engine;
+use tests::{db::Engine, json::merged};
 
 use super::Api;
 
@@ -48,7 +48,7 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
         api.create("/products", json!({"name": "p"})).await?["id"].as_str().context("id")?.to_owned();
     let body = json!({"platformId": product, "shortId": "ABC", "defaultRedirectUrl": "https://example.com/",
         "maxScans": 5, "title": "Poster"});
-    let made = api.call(Method::POST, "/redirections", Some(json!([body]))).await?.json();
+    let made = api.post("/redirections", json!([body])).await?.json();
     let at = made[0]["createdAt"].as_i64().or(api.get(PATH).await?.json()["createdAt"].as_i64());
     let at = at.context("createdAt")?;
     let before = api.get(PATH).await?;
@@ -86,16 +86,13 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
     // At the limit it has ended, and a PUT that leaves it out changes nothing of that.
     ensure!(report(&api, "e1", 3, at).await? == 5);
     let closed = async || {
-        let answer = api.call(Method::POST, &format!("{PATH}/preview"), Some(json!({}))).await?;
+        let answer = api.post(&format!("{PATH}/preview"), json!({})).await?;
         anyhow::Ok(answer.json()["closed"].take())
     };
     ensure!(closed().await? == "ended");
     let put = async |more: Value| {
-        let mut body = json!({"defaultRedirectUrl": "https://example.com/2"});
-        for (name, value) in more.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        let answer = api.call(Method::PUT, PATH, Some(body)).await?.must_be(200)?;
+        let body = merged(json!({"defaultRedirectUrl": "https://example.com/2"}), &more);
+        let answer = api.put(PATH, body).await?.must_be(200)?;
         anyhow::Ok(answer.json())
     };
     for (more, counted, expected) in [

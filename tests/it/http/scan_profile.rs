@@ -7,7 +7,7 @@ use kernel::store::Db;
 use serde_json::{Value, json};
 use shared::id::ActionId;
 use sqlx::AssertSqlSafe;
-use tests::db::Engine;
+use tests::{db::Engine, sql};
 use verdicts::domain::assessment::{
     client::{Language, NetworkHash},
     profile::Profile,
@@ -33,16 +33,12 @@ async fn hours(api: &Api, thng: &str) -> Result<Vec<(i64, u32)>> {
 
 /// What a replay says: how many scans there are, and whether the stored profile is what they make.
 async fn replayed(api: &Api, thng: &str) -> Result<(Value, Value)> {
-    let body = api
-        .call(Method::POST, "/authentication/replay", Some(json!({"thng": thng})))
-        .await?
-        .must_be(200)?
-        .json();
+    let body = api.post("/authentication/replay", json!({"thng": thng})).await?.must_be(200)?.json();
     Ok((body["scans"].clone(), body["profileMatches"].clone()))
 }
 
 async fn delete(api: &Api, uri: &str) -> Result<()> {
-    let answer = api.call(Method::DELETE, uri, None).await?;
+    let answer = api.delete(uri).await?;
     assert!(answer.status.is_success(), "{uri}: {answer:?}");
     Ok(())
 }
@@ -92,7 +88,7 @@ pub(super) async fn a_deleted_scan_leaves_the_profile(engine: Engine) -> Result<
     let only = scanned(&api, &other, 3, "Phone/1", Some(("Tokyo", "JP", TOKYO))).await?;
     delete(&api, &format!("/actions/implicitScans/{only}")).await?;
     assert!(profile(&api, &other).await?.is_empty());
-    let again = api.call(Method::DELETE, &format!("/actions/implicitScans/{only}"), None).await?;
+    let again = api.delete(&format!("/actions/implicitScans/{only}")).await?;
     again.problem(404, 40401);
     assert_eq!(profile(&api, &thng).await?, before);
     Ok(())
@@ -185,11 +181,8 @@ pub(super) async fn networks_and_languages_are_those_of_the_scans_that_are_left(
     assert_eq!(told().await?, expected("fr"));
     assert_eq!(replayed(&api, &thng).await?, (json!(3), json!(true)));
     // As the release before leaves it: without them, and with its own version.
-    let sql = "UPDATE scan_profiles SET rules_version = 5, clients = NULL";
-    match &api.made.app.core.db {
-        Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
-        Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
-    };
+    let before = "UPDATE scan_profiles SET rules_version = 5, clients = NULL";
+    sql::execute(&api.made.app.core.db, before).await?;
     assert_eq!(told().await?, [(None, None); 3]);
     assert_eq!(rebuild_outdated(&api.made.app.assessment, &mut String::new()).await?, 1);
     assert_eq!(told().await?, expected("fr"));

@@ -16,7 +16,7 @@ use super::{
 pub(super) async fn keys(api: &Api, thng: &str) -> Result<[String; 2]> {
     let Application { project, public, secret, .. } = api.application(json!({"name": "a"})).await?;
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
-    let moved = api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?;
+    let moved = api.put(&format!("/thngs/{thng}"), scopes).await?;
     assert!(moved.status.is_success(), "{moved:?}");
     Ok([public, secret])
 }
@@ -79,7 +79,7 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     let app = api.application(json!({"name": "a"})).await?;
     let (project, uri, public, secret) = (&app.project, &*app.path, &*app.public, &*app.secret);
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
-    assert_eq!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status, 200);
+    assert_eq!(api.put(&format!("/thngs/{thng}"), scopes).await?.status, 200);
     let scan = |context: Value| json!({"thng": thng, "context": context});
     let customer = json!({"ipAddress": "203.0.113.7", "userAgent": PHONE, "language": "pt-BR"});
     let post =
@@ -95,7 +95,7 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     for key in [public, secret] {
         api.call_as(key, Method::PUT, uri, Some(allow.clone())).await?.must_be(403)?;
     }
-    let allowed = api.call(Method::PUT, uri, Some(allow)).await?;
+    let allowed = api.put(uri, allow).await?;
     assert_eq!((allowed.status.as_u16(), &allowed.json()["reportsContext"]), (200, &json!(true)));
 
     let made = post(secret, scan(customer.clone())).await?;

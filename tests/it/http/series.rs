@@ -15,13 +15,13 @@ async fn series_are_aggregated_in_buckets(engine: Engine) -> Result<()> {
         let url = format!("{base}/Temp/series");
         assert_eq!(api.get(&url).await?.json(), json!({"buckets": []}));
         let points: Vec<Value> = (0..100).map(|n| json!({"value": n, "timestamp": n * 10})).collect();
-        api.put(&format!("{base}/temp"), json!(points)).await?;
+        api.must_put(&format!("{base}/temp"), json!(points)).await?;
         // What is no number does not count, wherever it is.
         let others = json!([
             {"value": "7", "timestamp": -50}, {"value": true, "timestamp": 5}, {"value": [1], "timestamp": 15},
             {"value": {"a": 1}, "timestamp": 25}, {"value": "-x", "timestamp": 2_000},
         ]);
-        api.put(&format!("{base}/temp"), others).await?;
+        api.must_put(&format!("{base}/temp"), others).await?;
         let series = api.get(&format!("{url}?points=2")).await?.json();
         assert_eq!((&series["from"], &series["to"], &series["width"]), (&json!(0), &json!(990), &json!(496)));
         assert_eq!(
@@ -53,7 +53,7 @@ async fn series_are_aggregated_in_buckets(engine: Engine) -> Result<()> {
         // Numbers of every form.
         let numbers = json!([{"value": -1.5e-7, "timestamp": 0}, {"value": 9_007_199_254_740_993_i64, "timestamp": 1},
             {"value": 1e300, "timestamp": 2}]);
-        api.put(&format!("{base}/n"), numbers).await?;
+        api.must_put(&format!("{base}/n"), numbers).await?;
         let buckets = api.get(&format!("{base}/n/series")).await?.json()["buckets"].clone();
         let mins: Vec<f64> =
             buckets.as_array().into_iter().flatten().filter_map(|b| b["min"].as_f64()).collect();

@@ -44,7 +44,7 @@ async fn a_domain_is_changed_until_a_code_was_created_on_it(engine: Engine) -> R
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
     let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A",
         "shortDomain": "x.gg"});
-    api.call(Method::POST, "/redirections", Some(body)).await?.must_be(200)?;
+    api.post("/redirections", body).await?.must_be(200)?;
     let before = api.fingerprint().await?;
     for domain in [
         ShortDomain { scheme: Scheme::Http, ..https.clone() },
@@ -60,7 +60,7 @@ async fn a_domain_is_changed_until_a_code_was_created_on_it(engine: Engine) -> R
     ensure!(theirs.code() == Code::NotFound, "{theirs}");
     assert_eq!(before, api.fingerprint().await?);
     // What is printed stays, also when its redirection is gone.
-    ensure!(api.call(Method::DELETE, "/redirections/A?domain=x.gg", None).await?.status == 200);
+    ensure!(api.delete("/redirections/A?domain=x.gg").await?.status == 200);
     let refused = api.change(ShortDomain { scheme: Scheme::Http, ..https }).await.unwrap_err();
     ensure!(refused.code() == Code::Conflict, "{refused}");
     Ok(())
@@ -87,7 +87,7 @@ async fn codes_are_created_on_the_first_domain(engine: Engine) -> Result<()> {
         let domains = api.domains().await?;
         ensure!(domains[0].1 == host && domains.len() == count, "{domains:?}");
         let path = format!("/thngs/{thng}/redirector");
-        let made = api.call(Method::POST, &path, Some(body.clone())).await?.json();
+        let made = api.post(&path, body.clone()).await?.json();
         ensure!(made["shortDomain"] == host, "{made}");
     }
     Ok(())
@@ -109,7 +109,7 @@ async fn an_operator_says_how_long_redirects_are_kept(engine: Engine) -> Result<
     let api = Api::new(engine).await?;
     let list = format!("/accounts/{}/domains", api.made.account);
     let path = format!("{list}/tn.gg");
-    let put = async |age: Value| api.call(Method::PUT, &path, Some(json!({"redirectMaxAge": age}))).await;
+    let put = async |age: Value| api.put(&path, json!({"redirectMaxAge": age})).await;
     let before = told(&api, "tn.gg").await?;
     // The same once more is no change.
     for age in [json!(60), json!(0), json!(86_400), json!(86_400), json!(null)] {
@@ -137,9 +137,9 @@ async fn an_operator_says_how_long_redirects_are_kept(engine: Engine) -> Result<
     );
     // What is not given stays.
     put(json!(30)).await?;
-    let answer = api.call(Method::PUT, &path, Some(json!({}))).await?;
+    let answer = api.put(&path, json!({})).await?;
     ensure!(answer.json()["redirectMaxAge"] == 30, "{answer:?}");
-    let answer = api.call(Method::PUT, &path, Some(json!({"domain": "x.gg", "scheme": "http"}))).await?;
+    let answer = api.put(&path, json!({"domain": "x.gg", "scheme": "http"})).await?;
     // What its record has besides is read-only.
     ensure!(answer.header("x-ignored") == Some("scheme"), "{answer:?}");
 
@@ -157,7 +157,7 @@ async fn an_operator_says_how_long_redirects_are_kept(engine: Engine) -> Result<
         format!("/accounts/{}/domains/other.gg", api.other_account),
         format!("/accounts/{}/domains/tn.gg", api.other_account),
     ] {
-        api.call(Method::PUT, &path, Some(json!({"redirectMaxAge": 9}))).await?.problem(404, 40401);
+        api.put(&path, json!({"redirectMaxAge": 9})).await?.problem(404, 40401);
     }
     assert_eq!(before, api.fingerprint().await?);
     Ok(())
@@ -167,12 +167,12 @@ async fn an_operator_says_how_long_redirects_are_kept(engine: Engine) -> Result<
 async fn paths_are_those_of_short_urls(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let path = format!("/accounts/{}/shortDomains/tn.gg", api.made.account);
-    let put = async |body: Value| api.call(Method::PUT, &path, Some(body)).await;
+    let put = async |body: Value| api.put(&path, body).await;
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
     let make = async |short_id: &str| {
         let body =
             json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
-        api.call(Method::POST, "/redirections?domain=tn.gg", Some(body)).await
+        api.post("/redirections?domain=tn.gg", body).await
     };
     ensure!(make("A").await?.status == 200);
     let faults = make("sale/2026").await?.problem(400, 40001);
@@ -242,7 +242,7 @@ async fn a_code_has_the_logo_of_its_domain(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
     let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A"});
-    ensure!(api.call(Method::POST, "/redirections?color=1a4d8f", Some(body)).await?.status == 200);
+    ensure!(api.post("/redirections?color=1a4d8f", body).await?.status == 200);
     let code = async |query: &str| api.get(&format!("/redirections/A.qr?ecl=H&version=6&{query}")).await;
     for (query, part) in [("color=eeeeee", "contrast"), ("logo=1", "no logo")] {
         let faults = code(query).await?.problem(422, 42201);
@@ -251,7 +251,7 @@ async fn a_code_has_the_logo_of_its_domain(engine: Engine) -> Result<()> {
     let plain = code("").await?;
     let logo = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let path = format!("/accounts/{}/pages", api.made.account);
-    ensure!(api.call(Method::PUT, &path, Some(json!({"logo": logo}))).await?.status == 200);
+    ensure!(api.put(&path, json!({"logo": logo})).await?.status == 200);
     for query in ["logo=1", "shape=dots&color=1a4d8f"] {
         let answer = code(query).await?;
         let is_png = answer.header("content-type") == Some("image/png");

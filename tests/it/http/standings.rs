@@ -1,7 +1,6 @@
 //! Permanent assessment state of an item: across a new commissioning, and from one release to the next.
 
 use anyhow::Result;
-use axum::http::Method;
 use kernel::store::Db;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
@@ -47,7 +46,7 @@ pub(super) async fn points_of_an_earlier_commissioning_do_not_replace_current_on
     for (kind, at) in [("decommissions", "1970-01-02T16:00:00Z"), ("commissions", "1970-01-03T02:00:00Z")] {
         let body = json!({"product": brand.product, "occurredAt": at, "factoryMetadata": {"factory": "F1"},
             "location": {"place": brand.place}});
-        let made = api.call(Method::POST, &format!("/thngs/{thng}/actions/{kind}"), Some(body)).await?;
+        let made = api.post(&format!("/thngs/{thng}/actions/{kind}"), body).await?;
         assert!(made.status.is_success(), "{made:?}");
     }
     scan_in(&api, &thng, 3, 52..70).await?;

@@ -1,8 +1,8 @@
 //! What a suspension stops, and what it leaves as it is, on both engines.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use axum::{
     body::{Body, Bytes},
     http::{Method, Request, header},
@@ -19,7 +19,7 @@ use jobs::{
 use kernel::store::Ctx;
 use redirects::{domain::task::Population, service::tasks};
 use serde_json::{Value, json};
-use tests::{db::Engine, product::DEADLINE};
+use tests::{db::Engine, wait::read_until};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -104,11 +104,8 @@ async fn a_task_of_a_batch_waits(engine: Engine) -> Result<()> {
     assert_eq!(tasks::resume(redirects).await?, 0, "it hides none of other accounts");
     resume(&api, &platform).await?;
     assert_eq!(tasks::resume(redirects).await?, 1);
-    let (path, begun) = (format!("/batches/{batch}/tasks/{}", task.id), Instant::now());
-    while api.get(&path).await?.json()["status"] != "COMPLETED" {
-        ensure!(begun.elapsed() < DEADLINE, "the task does not end");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let path = format!("/batches/{batch}/tasks/{}", task.id);
+    read_until(async || Ok(api.get(&path).await?.json()), |task| task["status"] == "COMPLETED").await?;
     assert_eq!(
         (count(&api, THNGS).await?, count(&api, "SELECT COUNT(*) FROM redirections").await?),
         (60, 60)
@@ -126,12 +123,8 @@ async fn messages_of_webhooks_do_not_age_meanwhile(engine: Engine) -> Result<()>
     api.create("/actions/scans", json!({"thng": id})).await?;
     suspend(&api, &platform).await?;
     let pending = "SELECT COUNT(*) FROM webhook_messages WHERE status = 'pending'";
-    let begun = Instant::now();
     let queued = deliver(&api);
-    while count(&api, pending).await? == 0 {
-        ensure!(begun.elapsed() < DEADLINE, "no message is there");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    read_until(async || count(&api, pending).await, |count| *count > 0).await?;
     drop(queued);
     for sql in [
         "UPDATE webhooks SET failures = 9, failing_since = (SELECT MAX(next_at) - 345600000 FROM webhook_messages)",

@@ -166,7 +166,7 @@ async fn a_list_with_one_that_was_taken_down_changes_none(engine: Engine) -> Res
     let change = json!({"defaultRedirectUrl": "https://example.com/b"});
     for ids in ["ABC,DEF", "DEF,ABC"] {
         let uri = format!("/redirections?ids={ids}");
-        let faults = api.call(Method::PUT, &uri, Some(change.clone())).await?.problem(409, 40901);
+        let faults = api.put(&uri, change.clone()).await?.problem(409, 40901);
         assert_eq!(faults, ["The redirection DEF was taken down: spam"]);
     }
     assert_eq!(api.fingerprint().await?, before);
@@ -200,7 +200,7 @@ async fn what_concerns_no_account_is_in_the_trail_of_the_platform(engine: Engine
     assert_eq!(keys[0]["actorType"], "commandLine");
     let uri = "/platform/audit?filter=colour=red";
     api.call_as(&platform, Method::GET, uri, None).await?.problem(400, 40003);
-    api.call(Method::GET, "/platform/audit", None).await?.problem(403, 40301);
+    api.get("/platform/audit").await?.problem(403, 40301);
 
     // It is a chain of its own, which no account has, and is checked as theirs are.
     while audit::chain_new(core).await? > 0 {}
@@ -223,7 +223,7 @@ async fn the_owner_sees_which_url_leads_to_a_host_that_was_taken_down(engine: En
     let product = api.create("/products", json!({"name": "p"})).await?;
     let new = json!({"platformId": product["id"], "shortId": "ABC", "defaultRedirectUrl": "https://example.com/",
         "endedUrl": "https://shop.evil.example/over"});
-    let made = api.call(Method::POST, "/redirections", Some(json!([new]))).await?.json();
+    let made = api.post("/redirections", json!([new])).await?.json();
     assert_eq!(made[0]["status"], 201, "{made}");
     for (host, member) in [("evil.example", "endedUrl"), ("example.com", "defaultRedirectUrl")] {
         take_host_down(&api, &platform, host, None).await?;

@@ -101,7 +101,7 @@ async fn anonymous_users_whom_nobody_sees_are_removed(engine: Engine) -> Result<
     let sql = format!("UPDATE api_keys SET last_used_at = {at} WHERE actor_id = '{used}'");
     execute(&api.made, &sql).await?;
     let uri = format!("/users/{changed}");
-    api.call(Method::PUT, &uri, Some(json!({"firstName": "A"}))).await?;
+    api.put(&uri, json!({"firstName": "A"})).await?;
     api.made.clock.advance(64 * DAY_MS);
     assert_eq!(purge().await?, 0, "a year is not over");
     api.made.clock.advance(2 * DAY_MS);
@@ -130,7 +130,7 @@ async fn a_change_of_many_applications_reaches_their_users_at_once(engine: Engin
     let role = text(&api.create("/roles", json!({"name": "users", "type": "userInApp"})).await?, "id")?;
     assert_eq!(api.call_as(&key, Method::GET, "/thngs", None).await?.status, 200);
     let uri = format!("{applications}?ids={}", text(&app, "id")?);
-    api.call(Method::PUT, &uri, Some(json!({"userRole": role}))).await?.must_be(204)?;
+    api.put(&uri, json!({"userRole": role})).await?.must_be(204)?;
     api.call_as(&key, Method::GET, "/thngs", None).await?.must_be(403)?;
     Ok(())
 }

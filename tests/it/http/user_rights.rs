@@ -58,12 +58,12 @@ impl Brand {
         let thng = text(&api.create("/thngs", thng).await?, "id")?;
         let link = json!([{"platformId": thng, "defaultRedirectUrl": "https://brand.example/",
             "scopes": scopes}]);
-        let link = api.call(Method::POST, "/redirections", Some(link)).await?.json();
+        let link = api.post("/redirections", link).await?.json();
         let scan = text(&api.create("/actions/implicitScans", json!({"thng": thng})).await?, "id")?;
         let collection = json!({"name": "c", "scopes": scopes});
         let collection = text(&api.create("/collections", collection).await?, "id")?;
         let members = json!([thng]);
-        api.call(Method::PUT, &format!("/collections/{collection}/thngs"), Some(members)).await?;
+        api.put(&format!("/collections/{collection}/thngs"), members).await?;
         Ok(Self {
             application: format!("{applications}/{}", text(&app, "id")?),
             public: text(&app, "appApiKey")?,
@@ -83,7 +83,7 @@ impl Brand {
     }
 
     async fn set(&self, api: &Api, change: Value) -> Result<()> {
-        api.call(Method::PUT, &self.application, Some(change)).await?.must_be(200)?;
+        api.put(&self.application, change).await?.must_be(200)?;
         Ok(())
     }
 }
@@ -300,7 +300,7 @@ pub(super) async fn open_rights_exclude_resources_of_others(engine: Engine) -> R
     let api = Api::new(engine).await?;
     let account = format!("/accounts/{}", api.made.account);
     assert_eq!(api.get(&account).await?.json()["userRights"], "own");
-    api.call(Method::PUT, &account, Some(json!({"userRights": "all"}))).await?.problem(400, 40001);
+    api.put(&account, json!({"userRights": "all"})).await?.problem(400, 40001);
     let brand = Brand::new(&api).await?;
     let (key, user) = brand.stranger(&api).await?;
     // The key is known: the change counts for it at once.

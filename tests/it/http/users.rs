@@ -90,7 +90,7 @@ pub(super) async fn a_named_user_registers_logs_in_and_out(engine: Engine) -> Re
     }
     assert!(stored.contains("$argon2id$") && !stored.contains("'password'"));
 
-    assert_eq!(api.call(Method::DELETE, &format!("/users/{id}"), None).await?.status, 200);
+    assert_eq!(api.delete(&format!("/users/{id}")).await?.status, 200);
     for key in [&second, &third] {
         api.call_as(key, Method::GET, "/access", None).await?.problem(401, 40102);
     }
@@ -116,7 +116,7 @@ pub(super) async fn an_anonymous_user_has_a_key(engine: Engine) -> Result<()> {
     assert_eq!(api.call_as(&key, Method::GET, "/users", None).await?.json()[0]["id"], json!(id));
     let change =
         json!({"firstName": "updated", "email": "x@y", "scopes": {"users": ["all"], "projects": []}});
-    let updated = api.call(Method::PUT, &uri, Some(change)).await?.json();
+    let updated = api.put(&uri, change).await?.json();
     assert_eq!((&updated["firstName"], updated.get("email")), (&json!("updated"), None));
     assert_eq!(api.get("/users").await?.json(), json!([updated]));
 
@@ -132,14 +132,14 @@ pub(super) async fn an_anonymous_user_has_a_key(engine: Engine) -> Result<()> {
     );
     api.call_as(&key, Method::DELETE, &uri, None).await?.problem(403, 40301);
     api.call_as(&app, Method::GET, &uri, None).await?.problem(403, 40301);
-    api.call(Method::POST, "/auth/evrythng/users?anonymous=true", Some(json!({}))).await?.problem(403, 40301);
+    api.post("/auth/evrythng/users?anonymous=true", json!({})).await?.problem(403, 40301);
     api.call(Method::POST, "/auth/all/logout", None).await?.problem(403, 40301);
     api.call_as(&app, Method::POST, "/auth/evrythng/users?anonymous=1", Some(json!({})))
         .await?
         .problem(400, 40003);
 
     // A user goes with its application.
-    assert_eq!(api.call(Method::DELETE, &path, None).await?.status, 200);
+    assert_eq!(api.delete(&path).await?.status, 200);
     api.call_as(&key, Method::GET, "/access", None).await?.problem(401, 40102);
     assert_eq!(api.get("/users").await?.json(), json!([]));
     Ok(())

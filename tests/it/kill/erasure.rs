@@ -1,8 +1,6 @@
 //! kill -9 in the middle of an erasure: it goes on where it was, and counts each action once. So does the removal of the
 //! users of a deleted application.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, header};
 use serde_json::{Value, json};
@@ -10,7 +8,8 @@ use tests::{
     db::Engine,
     fingerprint::fingerprint,
     kills::{expire_leases, until},
-    product::{DEADLINE, Options, Product},
+    product::{Options, Product},
+    wait,
 };
 
 use crate::store::schema::run;
@@ -132,14 +131,10 @@ async fn the_removal_of_users_goes_on(product: &mut Product) -> Result<()> {
     product.kill()?;
     expire_leases(product).await?;
     product.start_again()?;
-    let begun = Instant::now();
-    loop {
+    wait::until("the end of all users", async || {
         let tables = fingerprint(&product.location()).await?;
-        let left = tables["app_users"].iter().filter(|row| row.contains(&app)).count();
-        if left == 0 && tables["removed_applications"].is_empty() {
-            return Ok(());
-        }
-        ensure!(begun.elapsed() < DEADLINE, "{left} users are left");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        let is_left = tables["app_users"].iter().any(|row| row.contains(&app));
+        Ok(!is_left && tables["removed_applications"].is_empty())
+    })
+    .await
 }

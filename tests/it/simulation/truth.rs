@@ -9,8 +9,6 @@ use std::{
 use shared::{
     id::{AccountId, ProductId},
     redirect::{Redirect, RedirectKey, ResourceType},
-    redirect_status::RedirectStatus,
-    short_id::ShortId,
     short_url::{Scheme, ShortDomain},
     time::UnixMillis,
     wire::stream::{Change, Epoch, Event, Fill, Rejected, Rev, Start, Welcome},
@@ -342,21 +340,15 @@ pub(super) fn version_in(location: &str, key: u32) -> Option<Version> {
 fn redirect(short_id: &str, target: &str) -> Redirect {
     let product: ProductId = "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap();
     Redirect {
-        domain: HOST.parse().unwrap(),
-        short_id: short_id.parse::<ShortId>().unwrap(),
         resource_type: ResourceType::Product,
-        platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
-        thng_id: None,
         product_id: Some(product),
-        target: target.into(),
-        thng_name: None,
-        standing: shared::standing::Standing::default(),
-        projects: Box::default(),
-        forward_query: false,
-        status_code: RedirectStatus::default(),
-        availability: None,
-        digital_link: None,
-        created_at: UnixMillis(1_700_000_000_000),
         updated_at: UnixMillis(1_700_000_000_001),
+        ..Redirect::plain(
+            HOST.parse().unwrap(),
+            short_id.parse().unwrap(),
+            "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
+            target,
+            UnixMillis(1_700_000_000_000),
+        )
     }
 }

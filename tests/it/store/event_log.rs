@@ -19,6 +19,7 @@ use tests::{
     campaign::postgres::Postgres,
     db::{Engine, TestApp, TestDb},
     product::DEADLINE,
+    wait::read_until,
 };
 
 super::super::on_both_engines!(
@@ -58,15 +59,7 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
 /// The names behind a place, once there are so many. A transaction of another database that ends at the moment of a look counts
 /// as one of this database then.
 async fn wait(db: &Db, after: Position, count: usize) -> Result<(Vec<String>, Position)> {
-    let begun = Instant::now();
-    loop {
-        let (found, last) = names(db, after).await?;
-        if found.len() >= count {
-            return Ok((found, last));
-        }
-        ensure!(begun.elapsed() < DEADLINE, "{found:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    read_until(async || names(db, after).await, |(found, _)| found.len() >= count).await
 }
 
 /// Transactions that commit in another order than they began: whoever reads to the end and goes on from there

@@ -24,7 +24,10 @@ use shared::{
     id::{AccountId, ActionId, ProductId, ProjectId, ThngId},
     time::UnixMillis,
 };
-use tests::db::{Engine, TestApp, random16};
+use tests::{
+    db::{Engine, TestApp, random16},
+    sql::execute,
+};
 
 super::super::on_both_engines!(
     expressions_find_their_thngs,
@@ -323,11 +326,7 @@ async fn old_rows_are_backfilled_with_facets(engine: Engine) -> Result<()> {
     };
     find(1).await?;
     for sql in ["UPDATE thngs SET facets = NULL", "UPDATE actions SET facets = NULL"] {
-        let changed = match &made.app.core.db {
-            kernel::store::Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
-            kernel::store::Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
-        };
-        assert!(changed > 0, "{sql}");
+        assert!(execute(&made.app.core.db, sql).await? > 0, "{sql}");
     }
     find(0).await?;
     made.app.core.db.migrate().await?;

@@ -24,7 +24,7 @@ use shared::id::AccountId;
 use tests::db::{Engine, TestApp};
 use tokio_util::sync::CancellationToken;
 
-use super::redirections::{create, draft, product};
+use super::redirections::{app_with_product, create, draft};
 
 super::super::on_both_engines!(
     urgent_changes_run_between_import_steps,
@@ -52,8 +52,7 @@ async fn until_begun(made: &TestApp) -> Result<()> {
 }
 
 async fn urgent_changes_run_between_import_steps(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     slow_down(&made);
     let import = tokio::spawn({
         let (app, actor) = (made.app.clone(), made.caller());
@@ -72,8 +71,7 @@ async fn urgent_changes_run_between_import_steps(engine: Engine) -> Result<()> {
 }
 
 async fn an_interrupted_import_resumes(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let step = slow_down(&made) as u64;
     let total = 300;
     let run = || {
@@ -111,8 +109,7 @@ async fn an_interrupted_import_resumes(engine: Engine) -> Result<()> {
 }
 
 async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let ids: Vec<String> = (0..500).map(|n| format!("LINK{n}")).collect();
     let items = ids.iter().map(|id| Ok(draft(product, "https://example.com/", Some(id)))).collect();
     let (app, actor, any) = (&made.app, made.caller(), DomainChoice::default);

@@ -15,7 +15,7 @@ use kernel::{
         access::Caller,
         backfill::{Next, Step},
     },
-    store::{Ctx, Db, listing::Selection},
+    store::{Ctx, listing::Selection},
 };
 use redirects::{
     domain::{
@@ -35,9 +35,11 @@ use shared::{
     id::{AccountId, ResourceId},
     short_url::{Scheme, ShortDomain},
 };
-use sqlx::AssertSqlSafe;
 use tenants::store::accounts;
-use tests::db::{Engine, TestApp, random16};
+use tests::{
+    db::{Engine, TestApp, random16},
+    sql,
+};
 
 use super::redirections::{execute, product, resource_of};
 
@@ -288,11 +290,7 @@ async fn words_follow_each_change(engine: Engine) -> Result<()> {
 }
 
 pub(super) async fn count(made: &TestApp, sql: &str) -> Result<i64> {
-    let sql = AssertSqlSafe(sql.to_owned());
-    Ok(match &made.app.core.db {
-        Db::Pg(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,
-        Db::Sqlite { read, .. } => sqlx::query_scalar(sql).fetch_one(read).await?,
-    })
+    sql::count(&made.app.core.db, sql).await
 }
 
 async fn links_of_older_releases_get_their_words(engine: Engine) -> Result<()> {

@@ -1,14 +1,11 @@
 //! Retention looks which texts of deleted scans others still have, while somebody deletes those, too.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
 
 use anyhow::{Result, bail, ensure};
 use kernel::store::Db;
 use shared::time::UnixMillis;
-use tests::{db::Engine, product::DEADLINE};
+use tests::{db::Engine, wait::until};
 
 use super::scan_retention::{DAY_MS, number, prepared};
 
@@ -44,12 +41,11 @@ async fn a_text_that_loses_its_last_scan_meanwhile_stays_loose() -> Result<()> {
     let day = UnixMillis(made.app.core.clock.now().0 + 2 * DAY_MS);
     let commit = async {
         const WAITING: &str = "SELECT COUNT(*) FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))";
-        let begun = Instant::now();
-        while sqlx::query_scalar::<_, i64>(WAITING).bind(pid).fetch_one(pool).await? == 0 {
-            ensure!(begun.elapsed() < DEADLINE, "retention does not wait for the deletion");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        Ok(deletion.commit().await?)
+        until("retention waits for the deletion", async || {
+            Ok(sqlx::query_scalar::<_, i64>(WAITING).bind(pid).fetch_one(pool).await? > 0)
+        })
+        .await?;
+        anyhow::Ok(deletion.commit().await?)
     };
     let (retained, committed) = tokio::join!(scans.delete_before(&kept, day), commit);
     committed?;

@@ -29,6 +29,7 @@ use tests::{
 };
 
 use super::{
+    links::count,
     redirections::{create, execute, product},
     scan_steps::take_half,
     scans::{PHONE, batch, record},
@@ -78,17 +79,6 @@ async fn documents(made: &TestApp) -> Result<Vec<Map<String, Value>>> {
         actions::service::actions::list(&made.app.actions, &made.caller(), scope, "implicitScans", &request)
             .await?;
     Ok(listed.items.into_iter().rev().map(|action| action.members).collect())
-}
-
-async fn count(made: &TestApp, sql: &str) -> Result<i64> {
-    Ok(match &made.app.core.db {
-        kernel::store::Db::Pg(pool) => {
-            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(pool).await?
-        }
-        kernel::store::Db::Sqlite { read, .. } => {
-            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(read).await?
-        }
-    })
 }
 
 const DEVICES: &str = "SELECT COUNT(*) FROM scan_devices";

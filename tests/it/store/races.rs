@@ -49,7 +49,7 @@ use tokio_util::sync::CancellationToken;
 use web::limiter::{Limits, Ticks};
 
 use super::{
-    redirections::{create, draft, product},
+    redirections::{app_with_product, create, draft, product},
     scans::{batch, record},
 };
 
@@ -276,8 +276,7 @@ async fn no_key_outlives_its_project(engine: Engine) -> Result<()> {
 }
 
 async fn a_repeat_at_another_replica_gets_the_first_response(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let (tx, pid) = hold(&made).await?;
     let mut answers = tokio::task::JoinSet::new();
     for app in [made.app.clone(), replica(&made).await?] {
@@ -368,8 +367,7 @@ async fn scan_intake_yields_to_changes(engine: Engine) -> Result<()> {
         // One writer: the intake holds nothing while it waits.
         return Ok(());
     }
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let one = create(&made, product, "https://example.com/", Some("ONE")).await?;
     let person = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
     let batch = batch(1, 0, &[record("ONE", person, 1)]);

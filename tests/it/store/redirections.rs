@@ -26,13 +26,21 @@ use shared::{
     short_url::{Scheme, ShortDomain},
     wire::stream::Change,
 };
-use sqlx::AssertSqlSafe;
 use tenants::store::accounts;
-use tests::db::{Engine, Location, TestApp, random16};
+use tests::db::{Engine, TestApp, random16};
+
+use super::schema::run;
 
 /// Adds a product without the service, so that these tests stand on the tables alone.
 pub(crate) async fn product(made: &TestApp) -> Result<ResourceId> {
     resource_of(made, made.account).await
+}
+
+/// A service, and a product in it.
+pub(crate) async fn app_with_product(engine: Engine) -> Result<(TestApp, ResourceId)> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    Ok((made, product))
 }
 
 pub(crate) async fn resource_of(made: &TestApp, account: AccountId) -> Result<ResourceId> {
@@ -46,19 +54,7 @@ pub(crate) async fn resource_of(made: &TestApp, account: AccountId) -> Result<Re
 }
 
 pub(crate) async fn execute(made: &TestApp, sql: &str) -> Result<()> {
-    match &made.db.location {
-        Location::Sqlite(path) => {
-            let pool = sqlx::SqlitePool::connect(&format!("sqlite://{}", path.display())).await?;
-            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&pool).await?;
-            pool.close().await;
-        }
-        Location::Postgres(url) => {
-            let pool = sqlx::PgPool::connect(url).await?;
-            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&pool).await?;
-            pool.close().await;
-        }
-    }
-    Ok(())
+    run(&made.db.location, &[sql.to_owned()]).await
 }
 
 pub(crate) fn draft(platform_id: ResourceId, target: &str, short_id: Option<&str>) -> Draft {
@@ -156,8 +152,7 @@ async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result
 }
 
 async fn short_ids_are_unique_ignoring_case_and_never_reused(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("Summer")).await?;
     let twin = create(&made, product, "https://example.com/", Some("SUMMER")).await;
     assert_eq!(refusal(twin).0, Code::ShortIdTaken);
@@ -169,8 +164,7 @@ async fn short_ids_are_unique_ignoring_case_and_never_reused(engine: Engine) -> 
 }
 
 async fn a_case_sensitive_domain_distinguishes_letter_case(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let mut domain = ShortDomain::new(Scheme::Https, "old.example")?;
     domain.case_sensitive = true;
     let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
@@ -191,8 +185,7 @@ async fn a_case_sensitive_domain_distinguishes_letter_case(engine: Engine) -> Re
 }
 
 async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let this = create(&made, product, "https://TN.GG/self", Some("self")).await;
     assert_eq!(
         refusal(this),
@@ -230,8 +223,7 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
 }
 
 async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("TAKEN")).await?;
     let stranger = ResourceId::new(1, random16()?);
     let items = vec![
@@ -260,8 +252,7 @@ async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine
 }
 
 async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("mine")).await?;
     let other = shared::id::AccountId::new(1, random16()?);
     let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
@@ -319,8 +310,7 @@ async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()
 }
 
 async fn revisions_are_gapless_under_concurrency(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let made = std::sync::Arc::new(made);
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..60u32 {

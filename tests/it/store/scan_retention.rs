@@ -302,11 +302,5 @@ async fn a_clock_before_its_time_loses_nothing(engine: Engine) -> Result<()> {
 }
 
 async fn delete_actions(made: &TestApp) -> Result<()> {
-    match &made.app.core.db {
-        Db::Pg(pool) => sqlx::query("DELETE FROM actions").execute(pool).await.map(|_| ())?,
-        Db::Sqlite { write, .. } => {
-            sqlx::query("DELETE FROM actions").execute(write).await.map(|_| ())?;
-        }
-    }
-    Ok(())
+    execute(&made.app.core.db, "DELETE FROM actions").await
 }

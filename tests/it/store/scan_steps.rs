@@ -7,15 +7,18 @@ use anyhow::{Context, Result, ensure};
 use control::worker::ingest_scans::ingest;
 use kernel::{
     domain::{action::Action, listing::ListRequest, page::PageRequest},
-    store::{Ctx, Db},
+    store::Ctx,
 };
 use redirects::service::redirections::{self, DomainChoice};
 use scan_store::Boot;
 use shared::{id::ThngId, wire::scan::ScanBatch};
-use tests::db::{Engine, TestApp, random16};
+use tests::{
+    db::{Engine, TestApp, random16},
+    sql,
+};
 
 use super::{
-    redirections::{create, execute, product},
+    redirections::{app_with_product, create, execute},
     scans::{PHONE, batch, record},
 };
 
@@ -76,15 +79,11 @@ async fn hits(made: &TestApp, id: &str) -> Result<i64> {
 
 async fn events(made: &TestApp) -> Result<i64> {
     const SQL: &str = "SELECT COUNT(*) FROM events WHERE kind = 'action'";
-    Ok(match &made.app.core.db {
-        Db::Pg(pool) => sqlx::query_scalar(SQL).fetch_one(pool).await?,
-        Db::Sqlite { read, .. } => sqlx::query_scalar(SQL).fetch_one(read).await?,
-    })
+    sql::count(&made.app.core.db, SQL).await
 }
 
 async fn a_batch_that_was_half_taken_is_taken_once(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     let records: Vec<_> = (0..3).map(|n| record("A", PHONE, 1_000 + n)).collect();
     let first = batch(1, 0, &records);
@@ -102,8 +101,7 @@ async fn a_batch_that_was_half_taken_is_taken_once(engine: Engine) -> Result<()>
 }
 
 async fn a_batch_comes_again_in_other_pieces(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     let records: Vec<_> = (0..9).map(|n| record("A", PHONE, 1_000 + n)).collect();
     take_half(&made, &batch(1, 0, &records[..6])).await?;
@@ -121,8 +119,7 @@ async fn a_batch_comes_again_in_other_pieces(engine: Engine) -> Result<()> {
 }
 
 async fn two_tries_at_once_store_a_batch_once(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     let records: Vec<_> = (0..50).map(|n| record("A", PHONE, 1_000 + n)).collect();
     for boot in 1..4 {
@@ -139,8 +136,7 @@ async fn two_tries_at_once_store_a_batch_once(engine: Engine) -> Result<()> {
 }
 
 async fn a_scan_stays_what_it_was_when_it_was_stored(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     let records = [record("A", PHONE, 1_000), record("B", PHONE, 1_001)];
     let first = batch(1, 0, &records);
@@ -155,8 +151,7 @@ async fn a_scan_stays_what_it_was_when_it_was_stored(engine: Engine) -> Result<(
 }
 
 async fn a_scan_of_a_strange_clock_is_an_action(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     // Ids hold no time before 1970.
     let mixed = batch(1, 0, &[record("A", PHONE, -5), record("A", PHONE, 7)]);

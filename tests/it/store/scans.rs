@@ -11,7 +11,7 @@ use shared::{
 };
 use tests::db::{Engine, TestApp};
 
-use super::redirections::{create, product};
+use super::redirections::{app_with_product, create};
 
 pub(super) const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
 
@@ -48,8 +48,7 @@ async fn hits(made: &TestApp, id: &str) -> Result<i64> {
 }
 
 async fn each_scan_counts_once(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     create(&made, product, "https://example.com/", Some("B")).await?;
     let records = [
@@ -73,8 +72,7 @@ async fn each_scan_counts_once(engine: Engine) -> Result<()> {
 }
 
 async fn a_large_batch_is_taken_in_parts(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     let records: Vec<ScanRecord> = (0..350).map(|at| record("A", PHONE, 1_000 + at)).collect();
     // What is known ends amid a part, then amid another batch's part; the last one is known whole.
@@ -91,8 +89,7 @@ async fn a_large_batch_is_taken_in_parts(engine: Engine) -> Result<()> {
 }
 
 async fn two_boots_do_not_mix(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     let records = [record("A", PHONE, 1_000)];
     ingest(&made.app, &batch(1, 0, &records)).await?;
@@ -102,8 +99,7 @@ async fn two_boots_do_not_mix(engine: Engine) -> Result<()> {
 }
 
 async fn a_gap_is_counted(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
     let receipt = ingest(&made.app, &batch(1, 7, &[record("A", PHONE, 1_000)])).await?;
     assert_eq!(receipt.next_seq, 8);

@@ -21,7 +21,7 @@ use tests::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::redirections::{create, execute, product};
+use super::redirections::{app_with_product, create, execute};
 
 /// Longest wait for something that must come.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -77,8 +77,7 @@ async fn follow(session: &mut EdgeSession, mut applied: Rev, until: Rev) -> Resu
 }
 
 async fn a_new_edge_starts_from_a_snapshot_and_follows(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     for _ in 0..3 {
         create(&made, product, "https://example.com/", None).await?;
     }
@@ -93,8 +92,7 @@ async fn a_new_edge_starts_from_a_snapshot_and_follows(engine: Engine) -> Result
 }
 
 async fn an_edge_resumes_where_it_was(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     for _ in 0..5 {
         create(&made, product, "https://example.com/", None).await?;
     }
@@ -106,8 +104,7 @@ async fn an_edge_resumes_where_it_was(engine: Engine) -> Result<()> {
 }
 
 async fn an_edge_from_another_epoch_starts_over(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/", None).await?;
     let epoch = made.app.hub.epoch().clone();
     for (epoch, applied) in [(Some("other".into()), 1), (Some(epoch), 2), (None, 0)] {
@@ -118,8 +115,7 @@ async fn an_edge_from_another_epoch_starts_over(engine: Engine) -> Result<()> {
 }
 
 async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let mut session = made.app.hub.connect(&hello(None, 0)).await?;
     welcome(&mut session).await?;
     // More messages than the ring holds, while the session does not look.
@@ -135,8 +131,7 @@ async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
 }
 
 async fn waiting_reports_which_edges_have_a_change(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let hub = made.app.hub.clone();
     let alone = hub.wait_edges(0, Duration::from_millis(1)).await;
     assert_eq!((alone.members, alone.acked), (0, 0));
@@ -168,8 +163,7 @@ async fn waiting_reports_which_edges_have_a_change(engine: Engine) -> Result<()>
 }
 
 async fn a_compacted_log_sends_edges_to_a_snapshot(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     for _ in 0..6 {
         create(&made, product, "https://example.com/", None).await?;
     }
@@ -211,8 +205,7 @@ async fn a_copy_of_the_database_gets_a_new_epoch(engine: Engine) -> Result<()> {
 
 /// Model: `stream_that_does_not_see_the_epoch`.
 async fn the_log_of_another_epoch_is_not_streamed(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/1", Some("A")).await?;
     let epoch = made.app.hub.epoch().clone();
     let read = async |epoch: &str| log::list_after(&mut made.app.core.db.read().await?, epoch, 0, 10).await;
@@ -226,8 +219,7 @@ async fn the_log_of_another_epoch_is_not_streamed(engine: Engine) -> Result<()> 
 }
 
 async fn a_fill_carries_the_watermark(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     create(&made, product, "https://example.com/1", Some("A")).await?;
     create(&made, product, "https://example.com/2", Some("B")).await?;
     let mut conn = made.app.core.db.read().await?;
@@ -251,8 +243,7 @@ async fn a_cut_log_ends_the_stream(engine: Engine) -> Result<()> {
 }
 
 async fn a_panicking_write_does_not_affect_others(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let ctx = Ctx::default();
     let poison = made.app.redirects.writer.submit::<(), _>(&ctx, (made.account, Lane::Urgent), |tx| {
         Box::pin(async move {

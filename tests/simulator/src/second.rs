@@ -24,49 +24,24 @@ use verdicts::domain::assessment::agent::AgentHash;
 pub(super) use self::phones::{Phone, Program};
 use super::{Case, Kind, Rng};
 
-/// Which conditions a population lives under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mix {
-    /// The best estimate of reality.
-    Plain,
-    /// Parameters at the unfavourable end of what the sources support.
-    Shift,
-    /// Engaged owners, households, events and service points.
-    Crowd,
-    /// Browsers with reduced user agents: two of them for three quarters of the phones, and no model names.
-    Reduced,
-    /// Tourists buy 6 % of the genuine goods and take them home.
-    Tourists,
-    /// 4 % of the genuine goods are display pieces without a tag.
-    Display,
-    /// Every diverted item was scanned inside of its market first.
-    TriedInside,
-}
-
-impl Mix {
-    /// Every one.
-    pub const ALL: [Self; 7] = [
-        Self::Plain,
-        Self::Shift,
-        Self::Crowd,
-        Self::Reduced,
-        Self::Tourists,
-        Self::Display,
-        Self::TriedInside,
-    ];
-
-    /// Its name in a report.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Shift => "shift",
-            Self::Crowd => "crowd",
-            Self::Reduced => "reduced",
-            Self::Tourists => "tourists",
-            Self::Display => "display",
-            Self::TriedInside => "tried inside",
-        }
+shared::words! {
+    /// Which conditions a population lives under.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mix {
+        /// The best estimate of reality.
+        Plain = "plain",
+        /// Parameters at the unfavourable end of what the sources support.
+        Shift = "shift",
+        /// Engaged owners, households, events and service points.
+        Crowd = "crowd",
+        /// Browsers with reduced user agents: two of them for three quarters of the phones, and no model names.
+        Reduced = "reduced",
+        /// Tourists buy 6 % of the genuine goods and take them home.
+        Tourists = "tourists",
+        /// 4 % of the genuine goods are display pieces without a tag.
+        Display = "display",
+        /// Every diverted item was scanned inside of its market first.
+        TriedInside = "tried inside",
     }
 }
 

@@ -59,9 +59,6 @@ impl SmallDisk {
     }
 
     /// Gives back what was taken to fill it.
-    ///
-    /// # Errors
-    /// It was not filled.
     pub fn make_room(&self) -> Result<()> {
         Ok(fs::remove_file(self.filling())?)
     }

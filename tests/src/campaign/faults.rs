@@ -73,9 +73,6 @@ const JUMP: u64 = 100_000;
 const FULL: Duration = Duration::from_secs(2);
 
 /// Makes a fault happen and pass; returns when every part runs again, though not all may have recovered.
-///
-/// # Errors
-/// A part does not start again.
 pub async fn inject(fault: Fault, world: &mut World, shared: &Shared, seed: &mut u64) -> Result<()> {
     let control = (random(seed) % world.controls.len() as u64) as usize;
     let edge = (random(seed) % world.edges.len() as u64) as usize;

@@ -73,9 +73,6 @@ impl Postgres {
     }
 
     /// Kills it with all of its processes, as a power cut would.
-    ///
-    /// # Errors
-    /// It does not run.
     pub fn kill(&self) -> Result<()> {
         let pid = self.pid()?;
         // Its children end when they find it gone; what they hold is freed before the next start.
@@ -90,18 +87,12 @@ impl Postgres {
     }
 
     /// Restarts it at once: every session is cut off in the middle of what it does.
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn restart_immediately(&self) -> Result<()> {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"])?;
         self.start_again()
     }
 
     /// Starts it again after [`Self::kill`].
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn start_again(&self) -> Result<()> {
         let options = format!(
             "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c max_connections=200 \

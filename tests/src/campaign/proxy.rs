@@ -34,9 +34,6 @@ pub struct Link {
 
 impl Link {
     /// Opens a link that passes.
-    ///
-    /// # Errors
-    /// No port is free.
     pub async fn open(to: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();

@@ -140,9 +140,6 @@ impl fmt::Display for Report {
 
 /// Runs a campaign of at least `length`, in which every kind of fault happens once at least; what the
 /// processes say goes to `logs`, and what happens to them to `say`.
-///
-/// # Errors
-/// A part does not start or nothing comes to rest in the end.
 pub async fn run(length: Duration, seed: u64, logs: &Path, say: &dyn Fn(&str)) -> Result<Report> {
     let begun = Instant::now();
     let shape =

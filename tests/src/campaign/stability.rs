@@ -97,9 +97,6 @@ impl fmt::Display for Report {
 }
 
 /// Runs it; what the processes say goes to `logs`.
-///
-/// # Errors
-/// A part does not start.
 pub async fn run(plan: Plan, logs: &Path) -> Result<Report> {
     let mut world =
         World::start(Shape { controls: 2, edges: EDGES, has_clocks: false, has_small_disks: false }, logs)

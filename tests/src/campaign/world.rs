@@ -96,9 +96,6 @@ fn program(name: &str) -> Result<PathBuf> {
 
 impl World {
     /// Starts everything and waits until each edge follows the stream; what the processes say goes to `logs`.
-    ///
-    /// # Errors
-    /// A program is missing or does not start.
     pub async fn start(shape: Shape, logs: &Path) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let postgres = Postgres::start()?;
@@ -257,9 +254,6 @@ impl World {
     }
 
     /// Calls the API of a control with the operator's key; gives status and JSON (`null` for an empty body).
-    ///
-    /// # Errors
-    /// Nothing answers, or the body is not JSON.
     pub async fn call(
         &self,
         control: usize,
@@ -271,18 +265,12 @@ impl World {
     }
 
     /// Where an edge says that it stands.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn edge_status(&self, edge: usize) -> Result<Value> {
         let url = format!("{}/ready", self.edges[edge].admin);
         Ok(self.http.get(url).timeout(Duration::from_secs(2)).send().await?.json().await?)
     }
 
     /// Waits until an edge follows the stream.
-    ///
-    /// # Errors
-    /// It does not in time.
     pub async fn until_live(&self, edge: usize) -> Result<()> {
         let begun = Instant::now();
         while begun.elapsed() < UP {
@@ -297,9 +285,6 @@ impl World {
     }
 
     /// Waits until a page answers 200.
-    ///
-    /// # Errors
-    /// It does not in time.
     pub async fn until_ok(&self, url: &str) -> Result<()> {
         let begun = Instant::now();
         while begun.elapsed() < UP {
@@ -326,9 +311,6 @@ impl World {
 }
 
 /// Calls an API.
-///
-/// # Errors
-/// Nothing answers in time, or the body is not JSON.
 pub async fn call(
     http: &reqwest::Client,
     api: &str,

@@ -115,6 +115,7 @@ impl ActionDraft {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -160,9 +161,7 @@ mod tests {
                 vec!["[0].identifiers has a key", "[0].location.latitude needs", "[0].scopes must"],
             ),
         ] {
-            let found = Drafts::parse(&body).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+            assert_faults(&body, Drafts::parse, &faults);
         }
         assert!(matches!(Drafts::parse(&json!([{}, {}])), Ok(Drafts::Many(drafts)) if drafts.len() == 2));
     }

@@ -81,8 +81,7 @@ pub async fn create(
 ) -> Result<Vec<Action>, ServiceError> {
     let path_type = ActionType::parse(kind).ok_or_else(|| action_types::not_found(kind))?;
     let grant = require_create(caller, path_type.name())?;
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let mut making = Making::begin(state, &mut tx, caller, &grant, around).await?;
     let now = making.now;
     if let Some(name) = path_type.name() {

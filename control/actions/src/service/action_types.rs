@@ -85,8 +85,7 @@ pub async fn create(
     let grant = require(caller, Verb::Create, ActionTypes)?;
     new.details.scopes = grant.scopes_of_new(new.details.scopes);
     let name = new.name.clone();
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     accounts::lock(&mut tx, caller.account).await?;
     if action_types::count(&mut tx, caller.account).await? >= MAX_TYPES {
         return Err(ActionsError::TooManyTypes { most: MAX_TYPES }.into());
@@ -114,8 +113,7 @@ pub async fn update(
     let grant = require(caller, Verb::Update, ActionTypes)?;
     change.scopes = grant.scopes_of_change(change.scopes);
     check_own(name)?;
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let stored = action_types::find_locked(&mut tx, caller.account, name).await?;
     let stored =
         stored.filter(|stored| grant.admits(&stored.name, stored.scopes())).ok_or_else(|| not_found(name))?;
@@ -134,8 +132,7 @@ pub async fn update(
 pub async fn delete(state: &ActionState, caller: &Caller, name: &str) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, ActionTypes)?;
     check_own(name)?;
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let stored = action_types::find_locked(&mut tx, caller.account, name).await?;
     if !stored.is_some_and(|stored| grant.admits(&stored.name, stored.scopes())) {
         return Err(not_found(name));

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use shared::{
     entity_tag::EntityTag,
     id::{ApplicationId, ProjectId, UserId},
@@ -19,43 +20,23 @@ use super::{
     user_registration::UserRegistration,
 };
 
-/// How far a user has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UserStatus {
-    /// Named, and not yet activated by the code.
-    Inactive,
-    /// May log in.
-    Active,
-    /// Has a key and no name.
-    Anonymous,
-}
-
-impl UserStatus {
-    /// The status as stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Inactive => "inactive",
-            Self::Active => "active",
-            Self::Anonymous => "anonymous",
-        }
-    }
-}
-
-impl std::str::FromStr for UserStatus {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Inactive, Self::Active, Self::Anonymous]
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or(())
-    }
+shared::words! {
+    /// How far a user has come.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum UserStatus {
+        /// Named, and not yet activated by the code.
+        Inactive = "inactive",
+        /// May log in.
+        Active = "active",
+        /// Has a key and no name.
+        Anonymous = "anonymous",
+    } else ()
 }
 
 /// The members of a user that are not queried; stored as one document.
 ///
 /// In an update, a member that is `None` is kept.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UserDetails {
@@ -63,28 +44,20 @@ pub struct UserDetails {
     #[serde(flatten)]
     pub common: Common,
     /// First name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
     /// Last name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
     /// E-mail address; not changed by updates.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// Gender, as the client calls it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gender: Option<String>,
     /// Locale, such as `en_GB`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
     /// Name of the time zone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
     /// URL of a photo.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub photo: Option<String>,
     /// Date of birth, in the client's own form.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub birthday: Option<Map<String, Value>>,
 }
 
@@ -249,6 +222,7 @@ impl AppUser {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -272,9 +246,7 @@ mod tests {
                 vec!["firstName", "password must have 8 to 256 characters, not 257"],
             ),
         ] {
-            let found = NewUser::parse(&body, UserRegistration::Caller).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+            assert_faults(&body, |body| NewUser::parse(body, UserRegistration::Caller), &faults);
         }
     }
 

@@ -90,6 +90,7 @@ named! {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -103,9 +104,7 @@ mod tests {
             (json!({"startsAt": "x", "tags": 1}), Purpose::Update, vec!["tags", "startsAt"]),
             (json!([]), Purpose::Update, vec!["must be a JSON object"]),
         ] {
-            let found = ProjectChange::parse(&body, purpose).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+            assert_faults(&body, |body| ProjectChange::parse(body, purpose), &faults);
         }
     }
 

@@ -50,26 +50,23 @@ pub fn parse_reset_request(body: &Value) -> Result<Email, Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn each_fault_of_a_body_is_named() {
-        let check = |found: Option<Vec<String>>, faults: &[&str]| {
-            let found = found.unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{found:?}");
-            assert!(found.iter().zip(faults).all(|(fault, part)| fault.contains(part)), "{found:?}");
-        };
         let activation = Activation::parse(&json!({"activationCode": "x", "password": null}));
         assert_eq!(activation, Ok(Activation { code: "x".to_owned(), password: None }));
-        check(Activation::parse(&json!({})).err(), &["activationCode is required"]);
-        check(
-            Activation::parse(&json!({"activationCode": 1, "password": "short"})).err(),
+        assert_faults(&json!({}), Activation::parse, &["activationCode is required"]);
+        assert_faults(
+            &json!({"activationCode": 1, "password": "short"}),
+            Activation::parse,
             &["activationCode must be", "password must have 12"],
         );
-        check(parse_reset_request(&json!({"email": "a@b"})).err(), &[]);
-        check(parse_reset_request(&json!({})).err(), &["email is required"]);
-        check(parse_reset_request(&json!({"email": "x"})).err(), &["email must be"]);
+        assert_faults(&json!({"email": "a@b"}), parse_reset_request, &[]);
+        assert_faults(&json!({}), parse_reset_request, &["email is required"]);
+        assert_faults(&json!({"email": "x"}), parse_reset_request, &["email must be"]);
     }
 }

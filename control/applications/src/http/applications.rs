@@ -10,6 +10,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -36,6 +37,7 @@ use crate::{
 };
 
 /// An application of a project: what has a public and a secret key.
+#[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApplicationDocument {
@@ -54,43 +56,33 @@ pub(super) struct ApplicationDocument {
     #[schema(read_only)]
     app_api_key: String,
     /// Settings of social networks, at most 64 KiB; kept as they are.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     social_networks: Option<Map<String, Value>>,
     /// Address of the application.
-    #[serde(skip_serializing_if = "Option::is_none")]
     default_url: Option<String>,
     /// A template of URLs to it; kept as it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     redirection_template: Option<String>,
     /// Whether its users may make Things and collections, without `identifiers`, where the account's `userRights` are
     /// `own`; false if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     users_may_create: Option<bool>,
     /// The hosts that redirections of its users may lead to where the account's `userRights` are `own`, each with its
     /// port unless it is the default one, at most 100; without any they make none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["shop.example"]))]
     redirect_hosts: Option<Vec<String>>,
     /// The types of actions that its users may create where the account's `userRights` are `own`: `scans`, `checkins`,
     /// `shares` and custom types if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["scans", "_opened"]))]
     user_action_types: Option<Vec<String>>,
     /// The types of triggers that it and its users may submit for assessment: `scans` and `implicitScans` if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["scans", "implicitScans"]))]
     trigger_types: Option<Vec<String>>,
     /// Whether its server may report scans of its customers: with the secret key, `context` of a new action is then
     /// taken as `{"ipAddress", "userAgent", "language"}` of the customer; false if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reports_context: Option<bool>,
     /// Id of a role of the type `userInApp` that its users have: they may do only what it allows, too. Empty restricts
     /// them no further.
-    #[serde(skip_serializing_if = "Option::is_none")]
     user_role: Option<String>,
     /// The page of users: mails with codes link to it, with the code behind a `#`. An https URL; empty is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "https://shop.example/account")]
     user_page: Option<String>,
 }
@@ -278,8 +270,7 @@ pub(super) async fn read_secret_key(
     params(("project" = String, Path, description = "Id of the project"),
         ("id" = String, Path, description = "Id of the application")),
     request_body(content = Object, description = "How long the old key works on"),
-    responses((status = 201, description = "The new key", body = SecretKeyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The new key", body = SecretKeyDocument)))]
 pub(super) async fn rotate_secret_key(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -302,8 +293,7 @@ pub(super) async fn rotate_secret_key(
     params(("project" = String, Path, description = "Id of the project"),
         ("id" = String, Path, description = "Id of the application")),
     request_body(content = Object, description = "How long the old key works on"),
-    responses((status = 201, description = "The application with its new key", body = ApplicationDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The application with its new key", body = ApplicationDocument)))]
 pub(super) async fn rotate_public_key(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::{Extension, Json, extract::State, http::StatusCode, response::Response};
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, SentKey},
@@ -76,6 +77,7 @@ pub(super) struct ActivationDocument {
 }
 
 /// A user who was made or activated.
+#[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UserAccessDocument {
@@ -86,14 +88,11 @@ pub(super) struct UserAccessDocument {
     #[schema(example = "active")]
     status: &'static str,
     /// The address of a registration.
-    #[serde(skip_serializing_if = "Option::is_none")]
     email: Option<String>,
     /// The user's key, unless it is to be activated first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     evrythng_api_key: Option<String>,
     /// The code that activates a user who registered, where the account's `userRegistration` is `caller`; else it goes to
     /// the mailbox, which is all that tells whether the address was known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     activation_code: Option<String>,
 }
 

@@ -68,8 +68,7 @@ pub(super) struct PasswordChangeDocument {
 #[utoipa::path(post, path = "/users/passwordReset", tag = "Users", operation_id = "requestPasswordReset",
     request_body = ResetRequestDocument,
     responses((status = 200, description = "A user with this address gets a mail, at most three an hour",
-        body = ResetRequestedDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = ResetRequestedDocument)))]
 pub(super) async fn request_reset(
     State(users): State<Users>,
     Authenticated(caller): Authenticated,
@@ -86,8 +85,7 @@ pub(super) async fn request_reset(
 /// Sets another password by the code of a mail, ends every login of the user, and logs it in.
 #[utoipa::path(put, path = "/users/passwordReset", tag = "Users", operation_id = "resetPassword",
     request_body = ResetDocument,
-    responses((status = 200, description = "The user and the key of this login", body = LoginDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The user and the key of this login", body = LoginDocument)))]
 pub(super) async fn reset(
     State(users): State<Users>,
     Authenticated(caller): Authenticated,
@@ -101,8 +99,7 @@ pub(super) async fn reset(
 #[utoipa::path(put, path = "/users/{id}/password", tag = "Users", operation_id = "changePassword",
     params(("id" = String, Path, description = "Id of the user")),
     request_body = PasswordChangeDocument,
-    responses((status = 200, description = "Changed; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Changed; the body is empty")))]
 pub(super) async fn change(
     State(users): State<Users>,
     Authenticated(caller): Authenticated,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -26,6 +27,7 @@ use crate::{
 };
 
 /// A user of an application.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UserDocument {
@@ -35,30 +37,22 @@ pub(super) struct UserDocument {
     #[serde(flatten)]
     common: CommonDocument,
     /// At most 256 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Ada")]
     first_name: Option<String>,
     /// At most 256 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_name: Option<String>,
     /// Address by which the user logs in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     email: Option<String>,
     /// At most 256 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     gender: Option<String>,
     /// At most 256 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     locale: Option<String>,
     /// At most 256 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     timezone: Option<String>,
     /// URL of a photo.
-    #[serde(skip_serializing_if = "Option::is_none")]
     photo: Option<String>,
     /// Date of birth, in the client's own form.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     birthday: Option<Map<String, Value>>,
     /// `inactive`, `active` or `anonymous`.

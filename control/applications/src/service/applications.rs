@@ -52,8 +52,7 @@ pub async fn create(
     let id = ApplicationId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
     let parsed = project_id(project)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     if !project_rows::hold(&mut tx, caller.account, parsed).await? {
         return Err(projects::not_found(project));
     }
@@ -164,8 +163,7 @@ pub async fn update(
     change: ApplicationChange,
 ) -> Result<Application, ServiceError> {
     let _ = require(caller, Verb::Update, Applications)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let application = update_in(core, &mut tx, caller, project, id, change).await?;
     tx.commit().await?;
     // What users may do stands with their keys.
@@ -187,8 +185,7 @@ pub async fn update_many(
 ) -> Result<(), ServiceError> {
     let _ = require(caller, Verb::Update, Applications)?;
     project_id(project)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let mut absent = Vec::new();
     for id in bulk::in_order(ids) {
         if let Err(error) = update_in(core, &mut tx, caller, project, id, change.clone()).await {
@@ -223,8 +220,7 @@ async fn update_in(
 #[instrument(skip_all)]
 pub async fn delete(core: &Core, caller: &Caller, project: &str, id: &str) -> Result<(), ServiceError> {
     let _ = require(caller, Verb::Delete, Applications)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let mut room = STEP;
     let after = delete_in(core, &mut tx, caller, (project, id), &mut room).await?;
     tx.commit().await?;
@@ -244,8 +240,7 @@ pub async fn delete_many(
 ) -> Result<(), ServiceError> {
     let _ = require(caller, Verb::Delete, Applications)?;
     project_id(project)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let (mut after, mut absent, mut room) = (AfterCommit::default(), Vec::new(), STEP);
     for id in bulk::in_order(ids) {
         match delete_in(core, &mut tx, caller, (project, id), &mut room).await {
@@ -312,8 +307,7 @@ pub async fn rotate_key(
     let now = core.clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let (parsed_project, parsed) = ids(project, id)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let mut application = applications::find_locked(&mut tx, caller.account, parsed_project, parsed)
         .await?
         .ok_or_else(|| not_found(id))?;

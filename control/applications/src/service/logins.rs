@@ -72,8 +72,7 @@ pub async fn login(
 #[instrument(skip_all)]
 pub async fn logout(core: &Core, caller: &Caller, key: &str) -> Result<(), ServiceError> {
     let _ = require(caller, Verb::Update, Access)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     keys::revoke(&mut tx, &hash_key(key), core.clock.now().0).await?;
     tx.commit().await?;
     core.key_lookups.revoked();

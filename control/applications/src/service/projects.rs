@@ -37,8 +37,7 @@ pub async fn create(core: &Core, caller: &Caller, change: ProjectChange) -> Resu
     let now = core.clock.now();
     let id = ProjectId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let mut details = change.details;
     details.is_demo = demo::is_project(&details.common);
     let new = Project { id, stamp: Stamp::new(now), name, details };

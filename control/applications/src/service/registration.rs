@@ -38,9 +38,6 @@ pub struct Registered {
 }
 
 /// How users register in the account of a key.
-///
-/// # Errors
-/// The database failed.
 pub async fn kind(users: &Users, caller: &Caller) -> Result<UserRegistration, ServiceError> {
     let mut conn = users.core.db.read().await?;
     let account = tenants::find_account(&mut conn, caller.account).await?;

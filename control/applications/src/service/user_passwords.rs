@@ -200,8 +200,7 @@ pub async fn change(
     }
     let place = core.capacity.password(caller)?;
     let password = hash(users, place, "newPassword", change.new, &user).await?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let now = core.clock.now();
     let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
     let user = user.ok_or_else(|| not_found(id))?;

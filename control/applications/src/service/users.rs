@@ -117,8 +117,7 @@ pub async fn update(
 ) -> Result<AppUser, ServiceError> {
     let grant = require(caller, Verb::Update, UserRecords)?;
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let stored = app_users::find_locked(&mut tx, caller.account, parsed)
         .await?
         .filter(|user| grant.admits(id, Some(&user.scopes())))
@@ -142,8 +141,7 @@ pub async fn update(
 pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, UserRecords)?;
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
     let user = user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;
     check(&tx, || user.tag())?;

@@ -4,6 +4,7 @@ use actions::http::{ActionDocument, Sender, Shown};
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use serde_with_macros::skip_serializing_none;
 use shared::standing::Verdict;
 use utoipa::ToSchema;
 use web::{
@@ -95,6 +96,7 @@ pub(super) struct ReplayRequestDocument {
 }
 
 /// The three statuses.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct VerdictDocument {
@@ -105,13 +107,10 @@ pub(super) struct VerdictDocument {
     #[schema(example = "none")]
     gray_market_status: &'static str,
     /// The points of a duplicate; absent where they were not kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     points: Option<u32>,
     /// Of the stored verdict: the version of the rules that wrote it; absent where it was not kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     rules_version: Option<u32>,
     /// Of the stored verdict: when the scan happened that wrote it, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<i64>,
 }
 
@@ -234,8 +233,7 @@ impl From<Answer> for ReplayAnswerDocument {
 #[utoipa::path(post, path = "/authentication", tag = "Authentication", operation_id = "authenticate",
     request_body = TriggerDocument,
     responses((status = 200, description = "The result: an action of the type `authenticationResults`",
-        body = ResultDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = ResultDocument)))]
 pub(super) async fn authenticate(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -253,8 +251,7 @@ pub(super) async fn authenticate(
     operation_id = "readAssessmentSettings",
     params(("project" = Option<String>, Query, description = "Those of this project"),
         ("product" = Option<String>, Query, description = "Those of this product")),
-    responses((status = 200, description = "What it set itself", body = SettingsDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "What it set itself", body = SettingsDocument)))]
 pub(super) async fn read_settings(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -270,8 +267,7 @@ pub(super) async fn read_settings(
     params(("project" = Option<String>, Query, description = "Those of this project"),
         ("product" = Option<String>, Query, description = "Those of this product")),
     request_body = SettingsDocument,
-    responses((status = 200, description = "The settings with their new version", body = SettingsDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The settings with their new version", body = SettingsDocument)))]
 pub(super) async fn replace_settings(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -286,8 +282,7 @@ pub(super) async fn replace_settings(
 /// Assesses the last scans of Thngs again, by their settings and by others; stores nothing without `apply`.
 #[utoipa::path(post, path = "/authentication/replay", tag = "Authentication",
     operation_id = "replayAssessments", request_body = ReplayRequestDocument,
-    responses((status = 200, description = "What each scan says by both", body = ReplayAnswerDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "What each scan says by both", body = ReplayAnswerDocument)))]
 pub(super) async fn replay(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,

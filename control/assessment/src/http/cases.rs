@@ -2,6 +2,7 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -131,6 +132,7 @@ impl From<FinderReport> for FinderReportDocument {
 }
 
 /// An item that an assessment suspects, for a person to decide on.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CaseDocument {
@@ -144,7 +146,6 @@ pub(super) struct CaseDocument {
     /// The Thng.
     thng: String,
     /// What the Thng was an instance of when the case was opened.
-    #[serde(skip_serializing_if = "Option::is_none")]
     product: Option<String>,
     /// `counterfeit` or `grayMarket`.
     #[schema(example = "counterfeit")]
@@ -157,7 +158,6 @@ pub(super) struct CaseDocument {
     /// What speaks for it.
     evidence: EvidenceDocument,
     /// The decision that holds; absent while the case is open.
-    #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<DecisionDocument>,
     /// Every change of its state, the oldest first, at most 50.
     history: Vec<DecisionDocument>,
@@ -165,10 +165,8 @@ pub(super) struct CaseDocument {
     #[schema(example = 1)]
     report_count: i64,
     /// What they wrote, the newest first, at most 100; where one case is read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reports: Option<Vec<FinderReportDocument>>,
     /// Shown with `withScopes=true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     scopes: Option<ScopesDocument>,
 }
 
@@ -212,8 +210,7 @@ pub(super) struct DecisionRequestDocument {
 /// Lists cases, newest first.
 #[utoipa::path(get, path = "/authentication/cases", tag = "Authentication", operation_id = "listCases",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [CaseDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [CaseDocument])))]
 pub(super) async fn list(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -229,8 +226,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/authentication/cases/{id}", tag = "Authentication", operation_id = "readCase",
     params(("id" = String, Path, description = "Id"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
-    responses((status = 200, description = "The case", body = CaseDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The case", body = CaseDocument)))]
 pub(super) async fn read(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -250,8 +246,7 @@ pub(super) async fn read(
     params(("id" = String, Path, description = "Id")),
     request_body = DecisionRequestDocument,
     responses((status = 200, description = "The case with its new version", body = CaseDocument),
-        (status = 409, description = "The case is of another version")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The case is of another version")))]
 pub(super) async fn decide(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,

@@ -23,8 +23,7 @@ use crate::service::{AssessmentState, report_photos};
     params(("id" = String, Path, description = "Id of the case"),
         ("report" = String, Path, description = "Id of the report")),
     responses((status = 200, description = "The bytes, as `image/jpeg`, `image/png` or `image/webp`", body = String,
-        content_type = "*/*")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        content_type = "*/*")))]
 pub(super) async fn read(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,

@@ -6,6 +6,7 @@ use axum::{
     http::header,
 };
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     api_error::ApiError,
@@ -32,6 +33,7 @@ pub(super) struct NewReportDocument {
 }
 
 /// What a finder gets.
+#[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReportStateDocument {
@@ -39,13 +41,10 @@ pub(super) struct ReportStateDocument {
     #[schema(example = "received")]
     report: &'static str,
     /// Goes with the report.
-    #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
     /// Whether `mail` may be given, which an account without personal data refuses.
-    #[serde(skip_serializing_if = "Option::is_none")]
     takes_mail: Option<bool>,
     /// Whether `photo` may be given: `photos` of the pages is set, and the account has room for one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     takes_photo: Option<bool>,
 }
 
@@ -59,8 +58,7 @@ pub(super) struct ReportStateDocument {
     responses((status = 200, description = "The token of a form, or the report was received", body = ReportStateDocument),
         (status = 404, description = "Nobody may write about this short id, be there one or not"),
         (status = 413, description = "The form has more than 5 MiB"),
-        (status = 429, description = "Too many of the address, or within a day about the item or to the account")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 429, description = "Too many of the address, or within a day about the item or to the account")))]
 pub(super) async fn send(
     State(state): State<AssessmentState>,
     Path(short_id): Path<String>,

@@ -12,27 +12,18 @@ const COUNT: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM display_places WHERE ac
     AND thng_id <> $3 LIMIT $4) AS found";
 
 /// Keeps the region of a display piece; an empty one is not known yet.
-///
-/// # Errors
-/// The database failed.
 pub async fn put(tx: &mut Tx, account: AccountId, thng: ThngId, region: &str) -> Result<(), StoreError> {
     execute!(&mut **tx, PUT, thng.as_str(), account.as_str(), region)?;
     Ok(())
 }
 
 /// Removes what is kept of a Thng; nothing may be.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
     execute!(&mut **tx, DELETE, account.as_str(), thng.as_str())?;
     Ok(())
 }
 
 /// How many display pieces other than a Thng are mostly seen in a region; at most `most`.
-///
-/// # Errors
-/// The database failed.
 pub async fn count(
     conn: &mut Conn,
     account: AccountId,
@@ -51,9 +42,6 @@ pub async fn count(
 }
 
 /// The next display pieces after a Thng whose region is not known yet, in order of their ids.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_unknown(
     conn: &mut Conn,
     after: &str,

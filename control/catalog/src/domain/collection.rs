@@ -79,25 +79,18 @@ impl CollectionChange {
     }
 }
 
-/// What a collection holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberKind {
-    /// Thngs.
-    Thngs,
-    /// Other collections.
-    Collections,
+shared::words! {
+    /// What a collection holds.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MemberKind {
+        /// Thngs.
+        Thngs = "thngs",
+        /// Other collections.
+        Collections = "collections",
+    }
 }
 
 impl MemberKind {
-    /// Its name in requests.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Thngs => "thngs",
-            Self::Collections => "collections",
-        }
-    }
-
     /// What one is called.
     #[must_use]
     pub const fn one(self) -> &'static str {
@@ -169,6 +162,7 @@ named! {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -218,11 +212,7 @@ mod tests {
             (json!({}), Purpose::Create, vec!["name is required"]),
             (json!({"name": 1, "type": 2, "tags": 3}), Purpose::Create, vec!["name", "tags", "type"]),
         ] {
-            let found = CollectionChange::parse(&body, purpose).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            for (fault, part) in found.iter().zip(faults) {
-                assert!(fault.contains(part), "{body}: {fault}");
-            }
+            assert_faults(&body, |body| CollectionChange::parse(body, purpose), &faults);
         }
     }
 }

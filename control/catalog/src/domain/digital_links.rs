@@ -10,6 +10,7 @@ use digital_link::{DigitalLink, Qualifier};
 pub use digital_link::{Tags, expand};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::{
     digital_link::{SerialMode, TypedLink},
     gtin,
@@ -39,38 +40,32 @@ const LEVELS: &str = "levels";
 const ALIASES: &str = "gtinAliases";
 
 /// The members of a product.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProductLinks {
     /// Links of the GTIN.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<TypedLink>>,
     /// Lots and variants with links of their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<LinkLevel>>,
     /// What its serials are.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub serial_mode: Option<SerialMode>,
     /// Former GTINs that still lead to it, 14 digits each.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gtin_aliases: Option<Vec<String>>,
 }
 
 /// Links of some of the items of a GTIN: a variant, a lot, a lot of a variant, or a third party's extension.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LinkLevel {
     /// 22: the consumer product variant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// 10: the batch or lot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lot: Option<String>,
     /// 235: an extension that a third party controls, which stands alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpx: Option<String>,
     /// What the level is called; without it, the product's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its links.
     pub links: Vec<TypedLink>,

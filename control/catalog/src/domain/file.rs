@@ -106,13 +106,7 @@ impl File {
             kind: new.kind.or(old.kind),
             private_access: new.private_access.or(old.private_access),
         };
-        Self {
-            id: self.id,
-            stamp: self.stamp.touch(now),
-            name: change.name.unwrap_or(self.name),
-            details,
-            content: self.content,
-        }
+        Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }
 }
 
@@ -230,6 +224,7 @@ named! {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -246,11 +241,7 @@ mod tests {
             (json!({"name": "a", "type": ""}), vec!["type must not be empty"]),
             (json!({"name": 1, "privateAccess": "no", "tags": 2}), vec!["name", "tags", "privateAccess"]),
         ] {
-            let found = FileChange::parse(&body, Purpose::Create).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            for (fault, part) in found.iter().zip(faults) {
-                assert!(fault.contains(part), "{body}: {fault}");
-            }
+            assert_faults(&body, |body| FileChange::parse(body, Purpose::Create), &faults);
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::{
     digital_link::TypedLink,
     id::{CollectionId, ProductId, ThngId},
@@ -14,6 +15,7 @@ use super::common::{Common, Stamp};
 use super::{digital_links::ProductLinks, location::Location, named::named, property::NewPoint};
 
 /// The members of a product beside its name; stored as one document.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProductDetails {
@@ -21,16 +23,12 @@ pub struct ProductDetails {
     #[serde(flatten)]
     pub common: Common,
     /// Brand.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub brand: Option<String>,
     /// Categories.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<Vec<String>>,
     /// URLs of photos.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub photos: Option<Vec<String>>,
     /// URL of its page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Where its Digital Links lead.
     #[serde(flatten)]
@@ -100,13 +98,7 @@ impl Product {
             url: new.url.or(old.url),
             digital: old.digital.merge(new.digital),
         };
-        Self {
-            id: self.id,
-            stamp: self.stamp.touch(now),
-            name: change.name.unwrap_or(self.name),
-            details,
-            properties: self.properties,
-        }
+        Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }
 }
 
@@ -183,13 +175,12 @@ impl Thng {
             links: new.links.or(old.links),
         };
         Self {
-            id: self.id,
             stamp: self.stamp.touch(now),
             name: change.name.unwrap_or(self.name),
             product: change.product.or(self.product),
             collections: change.collections.unwrap_or(self.collections),
             details,
-            properties: self.properties,
+            ..self
         }
     }
 }

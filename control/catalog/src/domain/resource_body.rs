@@ -94,18 +94,12 @@ fn ids<Id: FromStr + Ord>(members: &mut Members<'_>, member: &str) -> Option<Vec
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
 
     const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
-
-    fn check(body: &Value, faults: &[&str], found: &Vec<String>) {
-        assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-        for (fault, part) in found.iter().zip(faults) {
-            assert!(fault.contains(part), "{body}: {fault}");
-        }
-    }
 
     #[test]
     fn each_fault_of_a_product_is_named() {
@@ -134,8 +128,7 @@ mod tests {
             (json!({"name": 1, "brand": 2, "url": 3}), vec!["name", "brand", "url"]),
             (json!("x"), vec!["The body must be a JSON object"]),
         ] {
-            let found = ProductChange::parse(&body, Purpose::Create).err().unwrap_or_default();
-            check(&body, &faults, &found);
+            assert_faults(&body, |body| ProductChange::parse(body, Purpose::Create), &faults);
         }
     }
 
@@ -152,8 +145,7 @@ mod tests {
             (json!({"name": ""}), Purpose::Update, vec!["name must not be empty"]),
             (json!({"product": null, "name": null}), Purpose::Update, vec![]),
         ] {
-            let found = ThngChange::parse(&body, purpose).err().unwrap_or_default();
-            check(&body, &faults, &found);
+            assert_faults(&body, |body| ThngChange::parse(body, purpose), &faults);
         }
     }
 }

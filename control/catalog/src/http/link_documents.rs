@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use serde_with_macros::skip_serializing_none;
 use shared::digital_link::{SerialMode, TypedLink};
 use utoipa::ToSchema;
 use web::bodies::{Body, boolean, formatted, text};
@@ -47,21 +48,18 @@ pub(super) struct TypedLinkDocument {
 }
 
 /// Links of a lot or variant of a product.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct LinkLevelDocument {
     /// The consumer product variant (22), 1 to 20 characters of GS1's set of 82; a level has this or one of the next two, or this
     /// and `lot`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     variant: Option<String>,
     /// The batch or lot (10), 1 to 20 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "L1")]
     lot: Option<String>,
     /// An extension that a third party controls (235), 1 to 28 characters; it stands alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tpx: Option<String>,
     /// What it is called, 1 to 256 characters; without it, the name of the product.
-    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// 1 to 64 links, exactly one of them the default.
     links: Vec<TypedLinkDocument>,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::digital_link::SerialMode;
 use utoipa::ToSchema;
 use web::{
@@ -33,6 +34,7 @@ use crate::{
 };
 
 /// A product: what Thngs are instances of.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProductDocument {
@@ -49,33 +51,25 @@ pub(super) struct ProductDocument {
     #[schema(read_only)]
     fn_: String,
     /// Brand, at most 256 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     brand: Option<String>,
     /// At most 100 categories of 1 to 128 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     categories: Option<Vec<String>>,
     /// At most 100 URLs of 1 to 2,048 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     photos: Option<Vec<String>>,
     /// URL of its page, at most 2,048 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     /// Where Digital Links of its GTIN lead: at most 64 links, exactly one of them the default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<TypedLinkDocument>>,
     /// Lots and variants with links of their own, at most 100. All links of a product take at most 64 KiB. Each of its GTINs, former
     /// ones too, has a record at each level: at most 300 on a short domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
     levels: Option<Vec<LinkLevelDocument>>,
     /// What its serials are. `none`: a serial leads where the product does. `template`: the same, and `{21}` in `href` is the
     /// serial. `overrides`: Things with `links` lead there, other serials where the product does. `known`: the same, and scans say
     /// of a serial without a Thng that it was never issued.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "template")]
     serial_mode: Option<&'static str>,
     /// GTINs that it had before and that still lead to it, at most 10 of 14 digits. When its `gs1:01` changes, the former one is
     /// added, unless the change gives `gtinAliases`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["09521234543213"]))]
     gtin_aliases: Option<Vec<String>>,
     /// Latest values of its newest 100 properties, as far as they fit 64 KiB; taken on create only.

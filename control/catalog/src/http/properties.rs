@@ -3,6 +3,7 @@
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
@@ -56,19 +57,17 @@ impl From<Point> for PropertyDocument {
 }
 
 /// The numbers of a history, for a plot.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SeriesDocument {
     /// First millisecond that it covers; absent without numbers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1_767_225_600_000_i64)]
     from: Option<i64>,
     /// Last millisecond that it covers; absent without numbers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1_767_229_199_999_i64)]
     to: Option<i64>,
     /// Milliseconds of each bucket; absent without numbers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 7_200)]
     width: Option<i64>,
     /// Those that hold numbers, by time.
@@ -225,8 +224,7 @@ macro_rules! properties {
                     ("from" = Option<i64>, Query, description = "Earliest timestamp, inclusive; that of the first number if left out"),
                     ("to" = Option<i64>, Query, description = "Latest timestamp, inclusive; that of the last number if left out"),
                     ("points" = Option<u32>, Query, minimum = 1, maximum = 2000, description = "Most buckets; 500 if left out")),
-                responses((status = 200, description = "The series", body = SeriesDocument)),
-                extensions(("x-maturity" = json!("Beta"))))]
+                responses((status = 200, description = "The series", body = SeriesDocument)))]
             pub(in crate::http) async fn read_series(
                 State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,

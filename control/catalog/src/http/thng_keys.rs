@@ -70,8 +70,7 @@ pub(super) async fn read(
     params(("id" = String, Path, description = "Id of the Thng")),
     request_body(content = Object, description = "How long the old key works on"),
     responses((status = 201, description = "The new key", body = ThngKeyDocument),
-        (status = 404, description = "There is no such Thng, or it has no key")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 404, description = "There is no such Thng, or it has no key")))]
 pub(super) async fn rotate(
     State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::id::CollectionId;
 use utoipa::ToSchema;
 use web::{
@@ -31,6 +32,7 @@ use crate::{
 };
 
 /// A Thng: one tracked item.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ThngDocument {
@@ -43,7 +45,6 @@ pub(super) struct ThngDocument {
     #[schema(example = "Red shoe, left, number 17")]
     name: String,
     /// Id of the product it is an instance of, which must exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     product: Option<String>,
     /// A kind of the caller's choice, at most 256 characters.
@@ -54,11 +55,9 @@ pub(super) struct ThngDocument {
     #[schema(required = false)]
     collections: Vec<String>,
     /// Where it was last; written on create, and by `/thngs/{id}/location` after that.
-    #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<LocationDocument>,
     /// Where the Digital Link of its serial leads, if the `serialMode` of its product is `overrides` or `known`: at most 64 links,
     /// exactly one of them the default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<TypedLinkDocument>>,
     /// Latest values of its newest 100 properties, as far as they fit 64 KiB; taken on create only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -73,8 +73,7 @@ pub async fn create(
     let now = catalog.clock.now();
     let id = FileId::new(now.0, catalog.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = catalog.capacity.write(caller)?;
-    let mut tx = catalog.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = catalog.begin_write(caller).await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, caller, &grant, scopes, project).await?;
     let new = File { id, stamp: Stamp::new(now), name, details: change.details, content: None };

@@ -41,8 +41,7 @@ pub async fn add(
     locations: Vec<(String, Location)>,
 ) -> Result<Vec<LocationEntry>, ServiceError> {
     let grant = require(caller, Verb::Update, Locations)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let mut thng: Thng = named::find_locked(&mut tx, caller, &grant, reference).await?;
     let entries = record(&mut tx, caller.account, &mut thng, locations, core.clock.now()).await?;
     tx.commit().await?;
@@ -106,8 +105,7 @@ pub async fn delete(
     to: Option<UnixMillis>,
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, Locations)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let mut thng: Thng = named::find_locked(&mut tx, caller, &grant, reference).await?;
     thng_locations::delete(&mut tx, caller.account, thng.id, to).await?;
     let until = || json!({"to": to.map(|at| at.0)});

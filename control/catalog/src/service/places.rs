@@ -44,8 +44,7 @@ pub async fn create(
     let now = core.clock.now();
     let id = PlaceId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, caller, &grant, scopes, project).await?;
     let (coordinates, details) = (change.coordinates, change.details);

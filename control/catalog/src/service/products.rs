@@ -48,8 +48,7 @@ pub async fn create(
     project: Option<&str>,
 ) -> Result<Product, ServiceError> {
     let _ = require(caller, Verb::Create, Products)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let product = Product::create_in(core, &mut tx, caller, change, project).await?;
     tx.commit().await?;
     if product.details.digital.has_links() {

@@ -94,8 +94,7 @@ async fn write_many(
     owner: (Owner, &str),
     points: Vec<NewPoint>,
 ) -> Result<Vec<Point>, ServiceError> {
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let kept = write_held(core, &mut tx, caller, grant, owner, points).await?;
     tx.commit().await?;
     core.readers.wake_events();

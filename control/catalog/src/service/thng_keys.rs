@@ -33,8 +33,7 @@ const MAX_WITHOUT_PREFIX: u32 = 100;
 #[instrument(skip_all)]
 pub async fn create(core: &Core, caller: &Caller, id: ThngId) -> Result<String, ServiceError> {
     let grant = require(caller, Verb::Create, Keys)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, caller.account, id).await?;
     admitted(found, &grant, id.as_str())?;
     if let Some(key) = find_valid(core, &mut tx, caller, id).await? {
@@ -92,8 +91,7 @@ pub async fn rotate(
     let grant = require(caller, Verb::Update, Keys)?;
     let now = core.clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let id = named::find_locked::<Thng>(&mut tx, caller, &grant, reference).await?.id;
     find_valid(core, &mut tx, caller, id).await?.ok_or_else(|| no_key(id))?;
     keys::end_all(&mut tx, caller.account, ActorKind::Thng, id.as_str(), ends_at, now).await?;
@@ -110,8 +108,7 @@ pub async fn rotate(
 #[instrument(skip_all)]
 pub async fn revoke(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, Keys)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let id = named::find_locked::<Thng>(&mut tx, caller, &grant, reference).await?.id;
     find_valid(core, &mut tx, caller, id).await?.ok_or_else(|| no_key(id))?;
     keys::revoke_all(&mut tx, caller.account, id.as_str(), core.clock.now().0).await?;

@@ -31,29 +31,18 @@ const MAX_TOKEN: usize = 256;
 /// Earliest renewal: a certificate of which two thirds are over when it comes must not be ordered again at once.
 const MIN_RENEWAL_MS: i64 = HOUR_MS;
 
-/// How a certificate stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// The account wants none.
-    Off,
-    /// There is none yet.
-    Pending,
-    /// Edges have it.
-    Valid,
-    /// There is none, or it has ended, and the last order failed.
-    Failed,
-}
-
-impl State {
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Pending => "pending",
-            Self::Valid => "valid",
-            Self::Failed => "failed",
-        }
+shared::words! {
+    /// How a certificate stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum State {
+        /// The account wants none.
+        Off = "off",
+        /// There is none yet.
+        Pending = "pending",
+        /// Edges have it.
+        Valid = "valid",
+        /// There is none, or it has ended, and the last order failed.
+        Failed = "failed",
     }
 }
 

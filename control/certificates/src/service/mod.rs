@@ -4,7 +4,7 @@
 
 pub mod order;
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use kernel::{
     error::ServiceError,
@@ -69,11 +69,7 @@ impl CertificateState {
     }
 }
 
-impl fmt::Debug for CertificateState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CertificateState")
-    }
-}
+shared::opaque!(CertificateState);
 
 impl Deref for CertificateState {
     type Target = Core;

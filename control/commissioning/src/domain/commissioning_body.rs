@@ -174,18 +174,12 @@ fn value_of(members: &mut Members<'_>, name: &str, key: &str) -> Option<String> 
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
 
     const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
-
-    fn check(body: &Value, found: Vec<String>, expected: &[&str]) {
-        assert_eq!(found.len(), expected.len(), "{body}: {found:?}");
-        for (fault, part) in found.iter().zip(expected) {
-            assert!(fault.contains(part), "{body}: {fault}");
-        }
-    }
 
     fn with(name: &str, value: Value) -> Value {
         let mut body = json!({"product": "gs1:01:1", "location": {"place": ID},
@@ -252,7 +246,7 @@ mod tests {
             ),
         ];
         for (body, expected) in cases {
-            check(&body, CommissionDraft::parse(&body).err().unwrap_or_default(), expected);
+            assert_faults(&body, CommissionDraft::parse, expected);
         }
     }
 
@@ -261,7 +255,7 @@ mod tests {
         let body = json!({"location": {"place": ID}, "occurredAt": "2026-11-22T08:15:30Z", "product": 7});
         let draft = StepDraft::parse(&body).unwrap();
         assert_eq!(draft.occurred_at.text, "2026-11-22T08:15:30Z");
-        check(&json!({}), StepDraft::parse(&json!({})).err().unwrap(), &["location is", "occurredAt is"]);
+        assert_faults(&json!({}), StepDraft::parse, &["location is", "occurredAt is"]);
     }
 
     #[test]
@@ -288,7 +282,7 @@ mod tests {
             (json!(vec![json!({}); MAX_PAIRS + 1]), &["at most 1000 pairs, not 1001"]),
         ];
         for (body, expected) in cases {
-            check(&body, parse_pairs(&body).err().unwrap_or_default(), expected);
+            assert_faults(&body, parse_pairs, expected);
         }
         let many = json!(vec![good[0].clone(); MAX_PAIRS]);
         assert_eq!(parse_pairs(&many).map(|pairs| pairs.len()), Ok(MAX_PAIRS));

@@ -73,8 +73,7 @@ pub(super) struct PairStateDocument {
     params(("id" = String, Path, description = "Id, or `<key>:<value>`; of several Thngs that of the product")),
     request_body = StepDocument,
     responses((status = 201, description = "The action of the type `commissions`, with its `context`",
-        body = ActionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = ActionDocument)))]
 pub(super) async fn commission(
     State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
@@ -94,8 +93,7 @@ pub(super) async fn commission(
     operation_id = "decommissionThng", params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
     request_body = StepDocument,
     responses((status = 200, description = "The action of the type `decommissions`, with its `context`",
-        body = ActionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = ActionDocument)))]
 pub(super) async fn decommission(
     State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
@@ -111,8 +109,7 @@ pub(super) async fn decommission(
 /// Reads whether a Thng is commissioned.
 #[utoipa::path(get, path = "/thngs/{id}/commissionState", tag = "Commissioning",
     operation_id = "readCommissionState", params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    responses((status = 200, description = "The state", body = CommissionStateDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The state", body = CommissionStateDocument)))]
 pub(super) async fn read_state(
     State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
@@ -147,8 +144,7 @@ pub(super) async fn list_states(
     operation_id = "listThngCommissions",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
-    responses((status = 200, description = "One page", body = [ActionDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [ActionDocument])))]
 pub(super) async fn list_commissions(
     State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
@@ -164,8 +160,7 @@ pub(super) async fn list_commissions(
     operation_id = "listThngDecommissions",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
-    responses((status = 200, description = "One page", body = [ActionDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [ActionDocument])))]
 pub(super) async fn list_decommissions(
     State(state): State<ActionState>,
     Authenticated(caller): Authenticated,

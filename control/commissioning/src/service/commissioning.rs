@@ -55,8 +55,7 @@ pub async fn commission(
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
     let grant = admit(caller, Verb::Create)?;
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let product = find_product(&mut tx, caller, &draft.product).await?;
     let id = resolve_with_product(&mut tx, caller, thng, product.as_ref().ok()).await?;
     let making =
@@ -78,8 +77,7 @@ pub async fn decommission(
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
     let grant = admit(caller, Verb::Create)?;
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let id = resolve_thng(&mut tx, caller.account, thng).await?;
     Making { state, actor: caller, grant: &grant, origin, step: Step::Decommission, draft }
         .run(tx, thng, id, None)

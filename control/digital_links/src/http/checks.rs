@@ -67,8 +67,7 @@ impl From<CheckedPage> for LinkCheckDocument {
 #[utoipa::path(post, path = "/products/{id}/links/check", tag = "Products", operation_id = "checkProductLinks",
     params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("serial" = Option<String>, Query, min_length = 1, max_length = 20, description = "What `{21}` in a target stands for, of GS1's set of 82 characters; empty without it")),
-    responses((status = 200, description = "What each page answered", body = LinkChecksDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "What each page answered", body = LinkChecksDocument)))]
 pub(super) async fn check(
     State(checks): State<Arc<LinkChecks>>,
     Authenticated(caller): Authenticated,

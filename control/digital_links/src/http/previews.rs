@@ -140,8 +140,7 @@ impl From<ShownLink> for PreviewedLinkDocument {
         ("domain" = Option<String>, Query, description = "Short domain; without it the first one that resolves Digital Links")),
     request_body(content = Object, description = "What is known of the request",
         example = json!({"lot": "L1", "acceptLanguage": "de-AT,de;q=0.9"})),
-    responses((status = 200, description = "What an edge would answer, and why", body = LinkPreviewDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "What an edge would answer, and why", body = LinkPreviewDocument)))]
 pub(super) async fn preview(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,

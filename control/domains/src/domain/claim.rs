@@ -1,7 +1,5 @@
 //! The claim of an account on a host, and what a check makes of it.
 
-use std::str::FromStr;
-
 use shared::{id::AccountId, short_url::Host, time::UnixMillis};
 
 /// Where the file of a proof is on its host.
@@ -36,17 +34,19 @@ const MAX_UNANSWERED: u32 = 72;
 /// for one after the other do not make it shorter.
 const MIN_LOST_MS: i64 = DAY_MS + 2 * HOUR_MS;
 
-/// How a claim stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// No proof was found yet.
-    Pending,
-    /// The last check found the proof, or too few since have not.
-    Verified,
-    /// It was proven once, and is no longer.
-    Unproven,
-    /// Another account has proven the host first.
-    Refused,
+shared::words! {
+    /// How a claim stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum State {
+        /// No proof was found yet.
+        Pending = "pending",
+        /// The last check found the proof, or too few since have not.
+        Verified = "verified",
+        /// It was proven once, and is no longer.
+        Unproven = "unproven",
+        /// Another account has proven the host first.
+        Refused = "refused",
+    } else Unknown
 }
 
 /// A text that names none of its values.
@@ -54,59 +54,15 @@ pub enum State {
 #[error("is not known")]
 pub struct Unknown;
 
-impl State {
-    /// Every one.
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Verified, Self::Unproven, Self::Refused];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Verified => "verified",
-            Self::Unproven => "unproven",
-            Self::Refused => "refused",
-        }
-    }
-}
-
-impl FromStr for State {
-    type Err = Unknown;
-
-    fn from_str(text: &str) -> Result<Self, Unknown> {
-        Self::ALL.into_iter().find(|state| state.as_str() == text).ok_or(Unknown)
-    }
-}
-
-/// What proved a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// The TXT record.
-    Txt,
-    /// The file.
-    File,
-}
-
-impl Proof {
-    /// Every one.
-    pub const ALL: [Self; 2] = [Self::Txt, Self::File];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Txt => "txt",
-            Self::File => "file",
-        }
-    }
-}
-
-impl FromStr for Proof {
-    type Err = Unknown;
-
-    fn from_str(text: &str) -> Result<Self, Unknown> {
-        Self::ALL.into_iter().find(|proof| proof.as_str() == text).ok_or(Unknown)
-    }
+shared::words! {
+    /// What proved a claim.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Proof {
+        /// The TXT record.
+        Txt = "txt",
+        /// The file.
+        File = "file",
+    } else Unknown
 }
 
 /// What a check found.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::Serialize;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{access::Authenticated, api_error::ApiError, extract::Path};
 
@@ -14,6 +15,7 @@ use crate::service::{
 };
 
 /// The certificate of a short domain.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DomainCertificateDocument {
@@ -22,17 +24,13 @@ pub(super) struct DomainCertificateDocument {
     #[schema(value_type = String, example = "valid")]
     state: &'static str,
     /// Who issued it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Example Certificates")]
     issuer: Option<String>,
     /// When it ends, in milliseconds since 1970. It is renewed at two thirds of its life.
-    #[serde(skip_serializing_if = "Option::is_none")]
     not_after: Option<i64>,
     /// Why the last try failed; also while an earlier certificate is `valid`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// When it is ordered next, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     next_try: Option<i64>,
 }
 
@@ -59,8 +57,7 @@ impl From<OwnCertificate> for DomainCertificateDocument {
         ("domain" = String, Path, description = "A host that the account has proven")),
     responses((status = 202, description = "The domain before the try", body = DomainDocument),
         (status = 409, description = "The domain is not proven, was given by whoever runs this service, or wants no certificate, or \
-            this service makes none")),
-    extensions(("x-maturity" = json!("Beta"))))]
+            this service makes none")))]
 pub(super) async fn try_now(
     State(state): State<Arc<DomainState>>,
     Authenticated(caller): Authenticated,

@@ -27,8 +27,7 @@ use crate::{
     params(("id" = String, Path, description = "Id of the account")),
     request_body(content = Object, description = "The host"),
     responses((status = 201, description = "The claim; `Location` is its own", body = DomainDocument),
-        (status = 409, description = "The account has it already, or too many, or another account has proven it")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The account has it already, or too many, or another account has proven it")))]
 pub(super) async fn create(
     State(state): State<Arc<DomainState>>,
     Authenticated(caller): Authenticated,
@@ -51,8 +50,7 @@ pub(super) async fn create(
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A host that the account has claimed")),
     responses((status = 200, description = "The domain after the check", body = DomainDocument),
-        (status = 409, description = "Another account has proven it first, or it was given by whoever runs this service")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "Another account has proven it first, or it was given by whoever runs this service")))]
 pub(super) async fn verify(
     State(state): State<Arc<DomainState>>,
     Authenticated(caller): Authenticated,
@@ -68,8 +66,7 @@ pub(super) async fn verify(
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A short domain of the account, or a host that it has claimed")),
     responses((status = 200, description = "Removed; the body is empty"),
-        (status = 409, description = "It has or had links, or was given by whoever runs this service")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "It has or had links, or was given by whoever runs this service")))]
 pub(super) async fn delete(
     State(state): State<Arc<DomainState>>,
     Authenticated(caller): Authenticated,

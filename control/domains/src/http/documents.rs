@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::{
     domain_files::{DomainFiles, JsonFile},
     domain_paths::PathPrefix,
@@ -46,6 +47,7 @@ struct DomainProofFileDocument {
 }
 
 /// A domain of an account.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DomainDocument {
@@ -70,7 +72,6 @@ pub(super) struct DomainDocument {
     /// 86400; absent: they must not (`no-store`). A redirect that is kept is not counted as a scan, and a change, a pause or a
     /// take-down of its link is seen that much later. The redirect of a link that ends is not kept beyond its `validUntil`.
     /// Answers of closed and unknown links, and redirects of accounts that have rules, are never kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 86_400, example = 60)]
     redirect_max_age: Option<u32>,
     /// Whether paths of GS1 Digital Links, such as `/01/09528765123457/21/A1`, are resolved on it. They lead where the links of
@@ -81,7 +82,6 @@ pub(super) struct DomainDocument {
     /// A path below which its short ids are, too: `shop/go` for `https://tn.gg/shop/go/SHORTID`. 1 to 3 segments of 1 to 32 characters
     /// of `A-Z a-z 0-9 _ -`; it begins with no reserved word (such as `redirections`) and no key of GS1 (such as `01`). Absent: there
     /// is none. It can be changed while `prefixInUrls` is false; with `multiSegment` only while the domain has no links (409).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "shop/go")]
     path_prefix: Option<PathPrefix>,
     /// Whether short URLs and QR codes have the prefix; absent: they have not, so that codes stay as small as they were. Both forms
@@ -95,70 +95,54 @@ pub(super) struct DomainDocument {
     #[schema(required = false)]
     multi_segment: bool,
     /// What `/robots.txt` of the domain says: `none` (nothing may be looked at) or `all`. Not in lists, nor are the two files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "none")]
     robots: Option<&'static str>,
     /// What `/.well-known/assetlinks.json` of the domain holds, for apps on Android; absent: 404. An array of objects of at most
     /// 64 KiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>)]
     asset_links: Option<Value>,
     /// What `/.well-known/apple-app-site-association` of the domain holds, for apps on iOS; absent: 404. An object of at most
     /// 64 KiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     apple_app_site_association: Option<Value>,
     /// The record that proves it; the file below does as well. Both are there only for a domain that the account has claimed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     record: Option<DomainRecordDocument>,
     /// The file that proves it. Edges serve no such file: a host that leads to them is proven by the record.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     file: Option<DomainProofFileDocument>,
     /// What proved it last: `txt` or `file`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, read_only, example = "txt")]
     proof: Option<&'static str>,
     /// Why the last check found no proof.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     fault: Option<String>,
     /// When it was claimed, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     created_at: Option<i64>,
     /// When its proof was last found.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     verified_at: Option<i64>,
     /// When its proof was last looked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     checked_at: Option<i64>,
     /// When its proof is looked for next; absent: only when it is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     next_check_at: Option<i64>,
     /// Since when it is `unproven`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     unproven_since: Option<i64>,
     /// Of one that is `unproven`: from when on another account that proves the host gets it, if no links are on it. It is 30 days
     /// after `unprovenSince`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     opens_at: Option<i64>,
     /// Of one that is `pending` or `refused`: when the claim ends, if it is not proven by then. It is 7 days after the claim, or
     /// earlier where many other accounts have claimed the host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     ends_at: Option<i64>,
     /// Whether its certificate is ordered and renewed by itself; absent where this service orders none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     automatic_certificate: Option<bool>,
     /// Its certificate; absent where this service orders none: for domains that it gave, that are not proven, or at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     certificate: Option<DomainCertificateDocument>,
 }

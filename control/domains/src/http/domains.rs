@@ -65,8 +65,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/accounts/{id}/shortDomains/{domain}", tag = "Accounts", operation_id = "readShortDomain",
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A short domain of the account, or a host that it has claimed")),
-    responses((status = 200, description = "The domain", body = DomainDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The domain", body = DomainDocument)))]
 pub(super) async fn read(
     State(state): State<Arc<DomainState>>,
     Authenticated(caller): Authenticated,
@@ -81,8 +80,7 @@ pub(super) async fn read(
         ("domain" = String, Path, description = "A short domain of the account")),
     request_body(content = Object, description = "The members to change; the others stay"),
     responses((status = 200, description = "The domain", body = DomainDocument),
-        (status = 409, description = "Its files would take more than the account may have, or all accounts together; or its paths must stay, because codes may be printed")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "Its files would take more than the account may have, or all accounts together; or its paths must stay, because codes may be printed")))]
 pub(super) async fn update(
     State(state): State<Arc<DomainState>>,
     Authenticated(caller): Authenticated,

@@ -20,30 +20,15 @@ use super::{
     subscription_filter::{SubscriptionFilter, SubscriptionFilterChange},
 };
 
-/// Whether a reaction does something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Yes.
-    Active,
-    /// No, and nothing is kept for it.
-    Disabled,
-}
-
-impl Status {
-    /// Its name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-        }
-    }
-
-    /// Parses its name in JSON.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Active, Self::Disabled].into_iter().find(|status| status.as_str() == text)
-    }
+shared::words! {
+    /// Whether a reaction does something.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Status {
+        /// Yes.
+        Active = "active",
+        /// No, and nothing is kept for it.
+        Disabled = "disabled",
+    } else ()
 }
 
 /// The members of a reaction beside its name; stored as one document.
@@ -146,11 +131,7 @@ impl ReactionChange {
             }
         };
         let status = members.text("status").and_then(|text| {
-            let status = Status::parse(text);
-            if status.is_none() {
-                members.fault("status must be active or disabled.");
-            }
-            status
+            text.parse::<Status>().map_err(|()| members.fault("status must be active or disabled.")).ok()
         });
         members.finish(Some(Self { name, common, subscription, effect, status }))
     }
@@ -177,6 +158,7 @@ named! {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -259,9 +241,7 @@ mod tests {
                 vec!["effect.action.type is required", "effect.action.location must", "effect.action.tags"],
             ),
         ] {
-            let found = ReactionChange::parse(&body, purpose).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+            assert_faults(&body, |body| ReactionChange::parse(body, purpose), &faults);
         }
     }
 }

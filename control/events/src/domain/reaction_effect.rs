@@ -66,32 +66,18 @@ pub enum Target {
     Product(String),
 }
 
-/// What an event is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Subject {
-    /// Its Thng, or its product where it has no Thng.
-    Either,
-    /// Its Thng.
-    Thng,
-    /// Its product.
-    Product,
-}
-
-impl Subject {
-    /// Its name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Either => "either",
-            Self::Thng => "thng",
-            Self::Product => "product",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        [Self::Either, Self::Thng, Self::Product].into_iter().find(|subject| subject.as_str() == text)
-    }
+shared::words! {
+    /// What an event is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Subject {
+        /// Its Thng, or its product where it has no Thng.
+        Either = "either",
+        /// Its Thng.
+        Thng = "thng",
+        /// Its product.
+        Product = "product",
+    } else ()
 }
 
 /// An effect resolved for one event; stored until it is carried out.
@@ -320,7 +306,7 @@ fn target(members: &mut Members<'_>) -> Option<Target> {
         return None;
     }
     if members.raw("of").is_some() {
-        let found = Subject::parse(members.text("of")?);
+        let found = members.text("of")?.parse::<Subject>().ok();
         if found.is_none() {
             members.fault("effect.of must be either, thng or product.");
         }

@@ -30,33 +30,17 @@ pub const OVERLAP_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Longest time for that.
 pub const MAX_OVERLAP_MS: i64 = 30 * OVERLAP_MS;
 
-/// Whether a webhook is sent to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Yes.
-    Active,
-    /// No, and nothing is kept for it.
-    Disabled,
-    /// Paused until it is activated: it failed for a day, answered 410, or was paused by request. Events are kept.
-    Paused,
-}
-
-impl Status {
-    /// Its name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-            Self::Paused => "paused",
-        }
-    }
-
-    /// Parses its name in JSON.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Active, Self::Disabled, Self::Paused].into_iter().find(|status| status.as_str() == text)
-    }
+shared::words! {
+    /// Whether a webhook is sent to.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Status {
+        /// Yes.
+        Active = "active",
+        /// No, and nothing is kept for it.
+        Disabled = "disabled",
+        /// Paused until it is activated: it failed for a day, answered 410, or was paused by request. Events are kept.
+        Paused = "paused",
+    } else ()
 }
 
 /// One secret: its value is derived from the webhook and this number.
@@ -155,12 +139,10 @@ impl WebhookChange {
         };
         let subscription = SubscriptionFilterChange::of(&mut members, Types::of_webhook);
         let ordered = members.boolean("ordered");
-        let status = members.text("status").and_then(|text| match Status::parse(text) {
-            Some(status) => Some(status),
-            None => {
-                members.fault("status must be active, paused or disabled.");
-                None
-            }
+        let status = members.text("status").and_then(|text| {
+            text.parse::<Status>()
+                .map_err(|()| members.fault("status must be active, paused or disabled."))
+                .ok()
         });
         members.finish(Some(Self { name, common, url, subscription, ordered, status }))
     }
@@ -245,6 +227,7 @@ named! {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -325,9 +308,7 @@ mod tests {
             (json!({"status": "gone"}), Purpose::Update, vec!["status must be active, paused or disabled"]),
             (json!([]), Purpose::Update, vec!["must be a JSON object"]),
         ] {
-            let found = WebhookChange::parse(&body, purpose, false).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+            assert_faults(&body, |body| WebhookChange::parse(body, purpose, false), &faults);
         }
         let paused = Webhook {
             status: Status::Paused,

@@ -63,8 +63,7 @@ struct StreamedEvent {
             `context.countryCode=DE&customFields.grade>3`"),
         ("lastEventId" = Option<String>, Query, description = "The place to go on from, where no header \
             `Last-Event-ID` can be sent; 409 when it is not kept any more")),
-    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = StreamedEvent)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = StreamedEvent)))]
 pub(super) async fn stream(
     State(state): State<Arc<EventState>>,
     Authenticated(caller): Authenticated,
@@ -108,8 +107,7 @@ pub(super) async fn stream(
         ("after" = Option<String>, Query, description = "Id of the action behind which to begin; 409 when it is not there"),
         ("project" = Option<String>, Query, description = "Only what is scoped to this project")),
     responses((status = 200, description = "The lines, or the file", content((ActionDocument = "application/x-ndjson"),
-        (String = "application/vnd.apache.parquet")))),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (String = "application/vnd.apache.parquet")))))]
 pub(super) async fn export(
     State(state): State<Arc<EventState>>,
     Authenticated(caller): Authenticated,

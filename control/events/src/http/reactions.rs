@@ -125,8 +125,7 @@ impl From<Reaction> for ReactionDocument {
 /// Lists reactions, newest first.
 #[utoipa::path(get, path = "/reactions", tag = "Events", operation_id = "listReactions",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [ReactionDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [ReactionDocument])))]
 pub(super) async fn list(all: All) -> Result<Response, ApiError> {
     all.list::<Reaction, ReactionDocument>(&REACTIONS).await
 }
@@ -139,8 +138,7 @@ pub(super) async fn list(all: All) -> Result<Response, ApiError> {
     params(("project" = Option<String>, Query,
         description = "Project to whose events it reacts, and in which alone it may do something")),
     request_body = ReactionDocument,
-    responses((status = 201, description = "The reaction", body = ReactionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The reaction", body = ReactionDocument)))]
 pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let change = parse(&body, Purpose::Create)?;
     let reaction = service::create(&all.state, &all.caller, change, all.query.find("project")).await?;
@@ -151,8 +149,7 @@ pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Respons
 /// Reads a reaction, with what came of it.
 #[utoipa::path(get, path = "/reactions/{id}", tag = "Events", operation_id = "readReaction",
     params(("id" = String, Path, description = "Id of the reaction")),
-    responses((status = 200, description = "The reaction", body = ReactionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The reaction", body = ReactionDocument)))]
 pub(super) async fn read(one: One) -> Result<Tagged<ReactionDocument>, ApiError> {
     one.read::<Reaction, _>().await
 }
@@ -161,8 +158,7 @@ pub(super) async fn read(one: One) -> Result<Tagged<ReactionDocument>, ApiError>
 #[utoipa::path(put, path = "/reactions/{id}", tag = "Events", operation_id = "updateReaction",
     params(("id" = String, Path, description = "Id of the reaction")),
     request_body(content = ReactionDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole reaction", body = ReactionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The whole reaction", body = ReactionDocument)))]
 pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<ReactionDocument>, ApiError> {
     let change = parse(&body, Purpose::Update)?;
     Ok(Json(service::update(&one.state, &one.caller, &one.id, change).await?.into()))
@@ -175,8 +171,7 @@ pub(super) fn parse(body: &Value, purpose: Purpose) -> Result<ReactionChange, Ap
 /// Removes a reaction with what it had still to do.
 #[utoipa::path(delete, path = "/reactions/{id}", tag = "Events", operation_id = "deleteReaction",
     params(("id" = String, Path, description = "Id of the reaction")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Removed; the body is empty")))]
 pub(super) async fn delete(one: One) -> Result<(), ApiError> {
     one.delete::<Reaction>().await
 }

@@ -10,6 +10,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
@@ -126,26 +127,24 @@ impl From<Secret> for WebhookSecretDocument {
 }
 
 /// What became of a test event.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WebhookPingDocument {
     /// Whether the receiver took it: a status of 200 to 299.
     delivered: bool,
     /// The status of its answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<u16>,
     /// The first 1,024 bytes of its answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     excerpt: Option<String>,
     /// Why there was no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// How long it took, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     took_ms: Option<u64>,
 }
 
 /// An event on its way to a receiver, or there.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WebhookDeliveryDocument {
@@ -163,19 +162,14 @@ pub(super) struct WebhookDeliveryDocument {
     /// How often it was tried.
     attempts: u64,
     /// When it was tried last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_attempt_at: Option<i64>,
     /// When it is tried again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<i64>,
     /// The status of the last answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<i64>,
     /// The first 1,024 bytes of the last answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     excerpt: Option<String>,
     /// Why there was no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// What is sent.
     #[schema(value_type = Object)]
@@ -212,8 +206,7 @@ pub(super) struct WebhookRedeliveryDocument {
 /// Lists webhooks, newest first.
 #[utoipa::path(get, path = "/webhooks", tag = "Events", operation_id = "listWebhooks",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [WebhookDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [WebhookDocument])))]
 pub(super) async fn list(all: All) -> Result<Response, ApiError> {
     all.list::<Webhook, WebhookDocument>(&WEBHOOKS).await
 }
@@ -222,8 +215,7 @@ pub(super) async fn list(all: All) -> Result<Response, ApiError> {
 #[utoipa::path(post, path = "/webhooks", tag = "Events", operation_id = "createWebhook",
     params(("project" = Option<String>, Query, description = "Project whose events it gets")),
     request_body = WebhookDocument,
-    responses((status = 201, description = "The webhook", body = WebhookDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The webhook", body = WebhookDocument)))]
 pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let change = parse(&all.state, &body, Purpose::Create)?;
     let webhook = service::create(&all.state, &all.caller, change, all.query.find("project")).await?;
@@ -234,8 +226,7 @@ pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Respons
 /// Reads a webhook.
 #[utoipa::path(get, path = "/webhooks/{id}", tag = "Events", operation_id = "readWebhook",
     params(("id" = String, Path, description = "Id of the webhook")),
-    responses((status = 200, description = "The webhook", body = WebhookDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The webhook", body = WebhookDocument)))]
 pub(super) async fn read(one: One) -> Result<Tagged<WebhookDocument>, ApiError> {
     one.read::<Webhook, _>().await
 }
@@ -244,8 +235,7 @@ pub(super) async fn read(one: One) -> Result<Tagged<WebhookDocument>, ApiError> 
 #[utoipa::path(put, path = "/webhooks/{id}", tag = "Events", operation_id = "updateWebhook",
     params(("id" = String, Path, description = "Id of the webhook")),
     request_body(content = WebhookDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole webhook", body = WebhookDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The whole webhook", body = WebhookDocument)))]
 pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<WebhookDocument>, ApiError> {
     let change = parse(&one.state, &body, Purpose::Update)?;
     Ok(Json(service::update(&one.state, &one.caller, &one.id, change).await?.into()))
@@ -258,8 +248,7 @@ pub(super) fn parse(state: &EventState, body: &Value, purpose: Purpose) -> Resul
 /// Removes a webhook with what it was still to be sent.
 #[utoipa::path(delete, path = "/webhooks/{id}", tag = "Events", operation_id = "deleteWebhook",
     params(("id" = String, Path, description = "Id of the webhook")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Removed; the body is empty")))]
 pub(super) async fn delete(one: One) -> Result<(), ApiError> {
     one.delete::<Webhook>().await
 }
@@ -267,8 +256,7 @@ pub(super) async fn delete(one: One) -> Result<(), ApiError> {
 /// Shows the secrets that sign now, newest first.
 #[utoipa::path(get, path = "/webhooks/{id}/secrets", tag = "Events", operation_id = "listWebhookSecrets",
     params(("id" = String, Path, description = "Id of the webhook")),
-    responses((status = 200, description = "The secrets", body = [WebhookSecretDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The secrets", body = [WebhookSecretDocument])))]
 pub(super) async fn list_secrets(one: One) -> Result<Json<Vec<WebhookSecretDocument>>, ApiError> {
     let secrets = service::list_secrets(&one.state, &one.caller, &one.id).await?;
     Ok(Json(secrets.into_iter().map(WebhookSecretDocument::from).collect()))
@@ -278,8 +266,7 @@ pub(super) async fn list_secrets(one: One) -> Result<Json<Vec<WebhookSecretDocum
 #[utoipa::path(post, path = "/webhooks/{id}/secrets", tag = "Events", operation_id = "rotateWebhookSecret",
     params(("id" = String, Path, description = "Id of the webhook")),
     request_body(content = Object, description = "How long the others sign on"),
-    responses((status = 201, description = "The secrets, newest first", body = [WebhookSecretDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The secrets, newest first", body = [WebhookSecretDocument])))]
 pub(super) async fn rotate(one: One, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let overlap =
         members(&body, |members| members.typed("overlap", "a whole number of milliseconds", integer))?;
@@ -291,8 +278,7 @@ pub(super) async fn rotate(one: One, JsonBody(body): JsonBody) -> Result<Respons
 /// Sends a test event of the type `ping` at once, and says what the receiver answers.
 #[utoipa::path(post, path = "/webhooks/{id}/ping", tag = "Events", operation_id = "pingWebhook",
     params(("id" = String, Path, description = "Id of the webhook")),
-    responses((status = 200, description = "What came of it", body = WebhookPingDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "What came of it", body = WebhookPingDocument)))]
 pub(super) async fn ping(one: One) -> Result<Json<WebhookPingDocument>, ApiError> {
     Ok(Json(match service::ping(&one.state, &one.caller, &one.id).await? {
         Ok(answer) => WebhookPingDocument {
@@ -316,8 +302,7 @@ pub(super) async fn ping(one: One) -> Result<Json<WebhookPingDocument>, ApiError
 #[utoipa::path(get, path = "/webhooks/{id}/deliveries", tag = "Events", operation_id = "listWebhookDeliveries",
     params(("id" = String, Path, description = "Id of the webhook"), PageParams,
         ("filter" = Option<String>, Query, description = "By `status` and `type`")),
-    responses((status = 200, description = "One page", body = [WebhookDeliveryDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [WebhookDeliveryDocument])))]
 pub(super) async fn deliveries(
     State(state): State<Arc<EventState>>,
     Authenticated(caller): Authenticated,
@@ -337,8 +322,7 @@ pub(super) async fn deliveries(
     operation_id = "redeliverWebhookEvent",
     params(("id" = String, Path, description = "Id of the webhook"),
         ("delivery" = String, Path, description = "Id of the delivery: its `webhook-id`")),
-    responses((status = 202, description = "It is sent again; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 202, description = "It is sent again; the body is empty")))]
 pub(super) async fn send_again(
     State(state): State<Arc<EventState>>,
     Authenticated(caller): Authenticated,
@@ -353,8 +337,7 @@ pub(super) async fn send_again(
     operation_id = "redeliverWebhookEvents",
     params(("id" = String, Path, description = "Id of the webhook")),
     request_body(content = Object, description = "The range"),
-    responses((status = 202, description = "They are sent again", body = WebhookRedeliveryDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 202, description = "They are sent again", body = WebhookRedeliveryDocument)))]
 pub(super) async fn send_range_again(one: One, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let range = members(&body, |members| {
         let mut time = |name: &str, otherwise: i64| {

@@ -48,11 +48,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Link for S {
 /// A WebSocket with the subprotocol `mqtt`.
 pub struct FromWebSocket(pub WebSocket);
 
-impl std::fmt::Debug for FromWebSocket {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("FromWebSocket")
-    }
-}
+shared::opaque!(FromWebSocket);
 
 impl Link for FromWebSocket {
     async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {

@@ -62,8 +62,7 @@ pub async fn create(
         return Err(EventsError::NameOrEffectMissing.into());
     };
     let now = state.clock.now();
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let project = followers::project_of_new(&mut tx, caller, &grant, project).await?;
     let details = ReactionDetails {
         common: change.common.clone(),

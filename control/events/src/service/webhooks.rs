@@ -83,8 +83,7 @@ pub async fn create(
     // What it is sent tells exact places, and what it reacts to may be the city of a person.
     let _ = require(caller, Verb::Read, Subject::PersonalData)?;
     let now = state.clock.now();
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let project = followers::project_of_new(&mut tx, caller, &grant, project).await?;
     let new = Webhook {
         id: WebhookId::new(now.0, state.random16()?),
@@ -226,8 +225,7 @@ pub async fn rotate(
         return Err(EventsError::Overlap.into());
     }
     let now = state.clock.now();
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let webhook: Webhook = named::find_locked(&mut tx, caller, &grant, id).await?;
     let webhook = webhook.rotate(now, UnixMillis(now.0.saturating_add(overlap)));
     documents::update(&mut tx, caller.account, &webhook).await?;
@@ -295,8 +293,7 @@ pub async fn send_again(
     message: &str,
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Update, Subject::Webhooks)?;
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let webhook: Webhook = named::find_locked(&mut tx, caller, &grant, id).await?;
     if message.contains('\0') || !messages::send_again(&mut tx, webhook.stamp.seq, message).await? {
         return Err(ServiceError::not_found("delivery", shorten(message)));
@@ -322,8 +319,7 @@ pub async fn send_range_again(
     let webhook: Webhook = named::find(&mut state.db.read().await?, caller, &grant, id).await?;
     let (mut all, mut after) = (0, 0);
     loop {
-        let _place = state.capacity.write(caller)?;
-        let mut tx = state.db.begin(&caller.ctx).await?;
+        let (_place, mut tx) = state.begin_write(caller).await?;
         let (count, last) =
             messages::send_range_again(&mut tx, webhook.stamp.seq, range, after, STEP).await?;
         let id = webhook.id.to_string();

@@ -71,7 +71,7 @@ impl Document for Reaction {
 
     fn build(id: ReactionId, stamp: Stamp, row: Base<Self>, own: Own) -> Result<Self, StoreError> {
         let project = own.project_id.as_deref().map(|id| parse("project_id", id)).transpose()?;
-        let status = Status::parse(&own.status).ok_or_else(|| StoreError::Row(own.status.clone()))?;
+        let status = own.status.parse::<Status>().map_err(|()| StoreError::Row(own.status.clone()))?;
         let failure = own.failure_at.zip(own.failure).map(|(at, reason)| Failure {
             at: UnixMillis(at),
             event: own.failure_event.unwrap_or_default(),

@@ -140,7 +140,7 @@ impl Document for Webhook {
 
     fn build(id: WebhookId, stamp: Stamp, row: Base<Self>, own: Own) -> Result<Self, StoreError> {
         let project = own.project_id.as_deref().map(|id| parse("project_id", id)).transpose()?;
-        let status = Status::parse(&own.status).ok_or_else(|| StoreError::Row(own.status.clone()))?;
+        let status = own.status.parse::<Status>().map_err(|()| StoreError::Row(own.status.clone()))?;
         let (reason, dropped) = (own.reason, own.dropped);
         Ok(Self { id, stamp, name: row.name, project, status, reason, dropped, details: row.details })
     }

@@ -80,8 +80,7 @@ impl From<HostedAccount> for HostedAccountDocument {
 /// Lists every account of the platform, newest first.
 #[utoipa::path(get, path = "/platform/accounts", tag = "Platform", security(("key" = [])), operation_id = "listHostedAccounts",
     params(PageParams),
-    responses((status = 200, description = "One page", body = [HostedAccountDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [HostedAccountDocument])))]
 pub(super) async fn list(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,
@@ -96,8 +95,7 @@ pub(super) async fn list(
 /// Reads an account of the platform.
 #[utoipa::path(get, path = "/platform/accounts/{id}", tag = "Platform", security(("key" = [])), operation_id = "readHostedAccount",
     params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "The account", body = HostedAccountDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The account", body = HostedAccountDocument)))]
 pub(super) async fn read(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,
@@ -117,8 +115,7 @@ pub(super) async fn read(
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     request_body(content = Object, description = "Why"),
     responses((status = 200, description = "The account", body = HostedAccountDocument),
-        (status = 202, description = "Suspended; an edge had not confirmed it at the deadline", body = HostedAccountDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 202, description = "Suspended; an edge had not confirmed it at the deadline", body = HostedAccountDocument)))]
 pub(super) async fn suspend(
     State(redirects): State<Redirects>,
     PlatformCaller(by): PlatformCaller,
@@ -138,8 +135,7 @@ pub(super) async fn suspend(
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     responses((status = 200, description = "The account", body = HostedAccountDocument),
-        (status = 202, description = "In service; an edge had not confirmed it at the deadline", body = HostedAccountDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 202, description = "In service; an edge had not confirmed it at the deadline", body = HostedAccountDocument)))]
 pub(super) async fn resume(
     State(redirects): State<Redirects>,
     PlatformCaller(by): PlatformCaller,

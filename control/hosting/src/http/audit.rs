@@ -19,8 +19,7 @@ use crate::{
 #[utoipa::path(get, path = "/platform/audit", tag = "Platform", security(("key" = [])), operation_id = "listPlatformAuditEntries",
     params(PageParams,
         ("filter" = Option<String>, Query, description = "By `createdAt`, `actor`, `key`, `operation`, `resource`, `resourceId` and `requestId`")),
-    responses((status = 200, description = "One page", body = [AuditEntryDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [AuditEntryDocument])))]
 pub(super) async fn list(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use axum::{Json, extract::State};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use tenants::http::quotas::QuotasDocument;
 use utoipa::ToSchema;
 use web::{
@@ -22,36 +23,28 @@ use crate::{
 };
 
 /// What all accounts may have for which nothing else was set; what is absent has no limit.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DefaultQuotasDocument {
     /// Things.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1_000_000)]
     things: Option<u64>,
     /// Redirections.
-    #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<u64>,
     /// Bytes of files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     storage_bytes: Option<u64>,
     /// Users of applications.
-    #[serde(skip_serializing_if = "Option::is_none")]
     users: Option<u64>,
     /// Short domains that the account has claimed itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     short_domains: Option<u64>,
     /// Scans that are stored in a day.
-    #[serde(skip_serializing_if = "Option::is_none")]
     scans_per_day: Option<u64>,
     /// Values of properties, and actions other than scans, in a day.
-    #[serde(skip_serializing_if = "Option::is_none")]
     events_per_day: Option<u64>,
     /// Open event streams, exports, WebSockets and MQTT connections.
-    #[serde(skip_serializing_if = "Option::is_none")]
     streams: Option<u64>,
     /// Uploads of files at one time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     uploads: Option<u64>,
 }
 
@@ -75,8 +68,7 @@ impl From<HashMap<Quota, u64>> for DefaultQuotasDocument {
 /// Reads the quotas of an account, with their use.
 #[utoipa::path(get, path = "/platform/accounts/{id}/quotas", tag = "Platform", security(("key" = [])), operation_id = "readHostedAccountQuotas",
     params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)))]
 pub(super) async fn read(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,
@@ -94,8 +86,7 @@ pub(super) async fn read(
 #[utoipa::path(put, path = "/platform/accounts/{id}/quotas", tag = "Platform", security(("key" = [])), operation_id = "setAccountQuotas",
     params(("id" = String, Path, description = "Id of the account")),
     request_body(content = Object, description = "The quotas to change"),
-    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)))]
 pub(super) async fn set(
     State(redirects): State<Redirects>,
     PlatformCaller(by): PlatformCaller,
@@ -110,8 +101,7 @@ pub(super) async fn set(
 
 /// Reads the quotas of all accounts for which nothing else was set.
 #[utoipa::path(get, path = "/platform/quotas", tag = "Platform", security(("key" = [])), operation_id = "readDefaultQuotas",
-    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)))]
 pub(super) async fn read_defaults(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,
@@ -124,8 +114,7 @@ pub(super) async fn read_defaults(
 /// What the accounts hold is counted in the background, and nothing is refused until then.
 #[utoipa::path(put, path = "/platform/quotas", tag = "Platform", security(("key" = [])), operation_id = "setDefaultQuotas",
     request_body(content = Object, description = "The quotas to change"),
-    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)))]
 pub(super) async fn set_defaults(
     State(redirects): State<Redirects>,
     PlatformCaller(by): PlatformCaller,

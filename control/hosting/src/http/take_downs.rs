@@ -4,6 +4,7 @@ use axum::{Json, extract::State, http::StatusCode, response::Response};
 use redirects::http::{Wait, written};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::withheld::Withheld;
 use utoipa::ToSchema;
 use web::{
@@ -24,23 +25,20 @@ use crate::{
 };
 
 /// A link, or every link that leads to a host, that shows a page instead of a redirect.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TakeDownDocument {
     /// Short domain of the link.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "tn.gg")]
     short_domain: Option<String>,
     /// Short id of the link, in upper case unless its domain tells upper from lower case.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "K7Q2M4XA9R")]
     short_id: Option<String>,
     /// Id of the account of the link.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     account: Option<String>,
     /// The host; links that lead to hosts below it are meant, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<String>,
     /// Why. The owner of a link sees it.
     #[schema(example = "Reported as phishing")]
@@ -52,7 +50,6 @@ pub(super) struct TakeDownDocument {
     #[schema(example = 1_767_225_600_000_i64)]
     created_at: i64,
     /// When it ends by itself, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<i64>,
 }
 
@@ -79,8 +76,7 @@ impl From<PlatformTakeDown> for TakeDownDocument {
 /// Lists the take-downs of links and hosts, newest first.
 #[utoipa::path(get, path = "/platform/takedowns", tag = "Platform", security(("key" = [])), operation_id = "listTakeDowns",
     params(PageParams),
-    responses((status = 200, description = "One page", body = [TakeDownDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [TakeDownDocument])))]
 pub(super) async fn list(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,
@@ -137,8 +133,7 @@ pub(super) mod of_link {
         operation_id = "readLinkTakeDown",
         params(("domain" = String, Path, description = "Host of the short domain"),
             ("shortId" = String, Path, description = "Short id")),
-        responses((status = 200, description = "The take-down", body = TakeDownDocument)),
-        extensions(("x-maturity" = json!("Beta"))))]
+        responses((status = 200, description = "The take-down", body = TakeDownDocument)))]
     pub(in super::super) async fn read(
         State(redirects): State<Redirects>,
         _by: PlatformCaller,
@@ -157,8 +152,7 @@ pub(super) mod of_link {
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
         request_body(content = Object, description = "Why, and until when"),
         responses((status = 200, description = "The take-down", body = TakeDownDocument),
-            (status = 202, description = "Taken down; an edge had not confirmed it at the deadline", body = TakeDownDocument)),
-        extensions(("x-maturity" = json!("Beta"))))]
+            (status = 202, description = "Taken down; an edge had not confirmed it at the deadline", body = TakeDownDocument)))]
     pub(in super::super) async fn take_down(
         State(redirects): State<Redirects>,
         PlatformCaller(by): PlatformCaller,
@@ -176,8 +170,7 @@ pub(super) mod of_link {
             ("shortId" = String, Path, description = "Short id"),
             ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-        responses((status = 200, description = "Released; the body is empty without `wait`")),
-        extensions(("x-maturity" = json!("Beta"))))]
+        responses((status = 200, description = "Released; the body is empty without `wait`")))]
     pub(in super::super) async fn release(
         State(redirects): State<Redirects>,
         PlatformCaller(by): PlatformCaller,
@@ -202,8 +195,7 @@ pub(super) mod of_host {
     #[utoipa::path(get, path = "/platform/takedowns/hosts/{host}", tag = "Platform", security(("key" = [])),
         operation_id = "readHostTakeDown",
         params(("host" = String, Path, description = "The host")),
-        responses((status = 200, description = "The take-down", body = TakeDownDocument)),
-        extensions(("x-maturity" = json!("Beta"))))]
+        responses((status = 200, description = "The take-down", body = TakeDownDocument)))]
     pub(in super::super) async fn read(
         State(redirects): State<Redirects>,
         _by: PlatformCaller,
@@ -221,8 +213,7 @@ pub(super) mod of_host {
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
         request_body(content = Object, description = "Why, and until when"),
         responses((status = 200, description = "The take-down", body = TakeDownDocument),
-            (status = 202, description = "Taken down; an edge had not confirmed it at the deadline", body = TakeDownDocument)),
-        extensions(("x-maturity" = json!("Beta"))))]
+            (status = 202, description = "Taken down; an edge had not confirmed it at the deadline", body = TakeDownDocument)))]
     pub(in super::super) async fn take_down(
         State(redirects): State<Redirects>,
         PlatformCaller(by): PlatformCaller,
@@ -239,8 +230,7 @@ pub(super) mod of_host {
         params(("host" = String, Path, description = "The host"),
             ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-        responses((status = 200, description = "Released; the body is empty without `wait`")),
-        extensions(("x-maturity" = json!("Beta"))))]
+        responses((status = 200, description = "Released; the body is empty without `wait`")))]
     pub(in super::super) async fn release(
         State(redirects): State<Redirects>,
         PlatformCaller(by): PlatformCaller,

@@ -1,7 +1,5 @@
 //! Jobs: states, transitions and counters.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::{
@@ -21,56 +19,31 @@ pub const ERROR: &str = "ERROR";
 /// Most operations of a job: more lines than the largest file has ids.
 pub const MAX_OPERATIONS: u64 = 100_000_000;
 
-/// The states of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum JobStatus {
-    /// Accepted, and waiting for a worker.
-    Enqueued,
-    /// A worker reads the input.
-    Starting,
-    /// Operations are carried out.
-    Executing,
-    /// A cancel was asked for, and a worker may still be at it.
-    Cancelling,
-    /// Every operation succeeded.
-    Completed,
-    /// The job ran to its end, and at least one operation failed.
-    CompletedWithFailures,
-    /// It was stopped; what was created stays.
-    Cancelled,
-    /// The job as a whole could not run.
-    Failed,
+shared::words! {
+    /// The states of a job.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum JobStatus {
+        /// Accepted, and waiting for a worker.
+        Enqueued = "ENQUEUED",
+        /// A worker reads the input.
+        Starting = "STARTING",
+        /// Operations are carried out.
+        Executing = "EXECUTING",
+        /// A cancel was asked for, and a worker may still be at it.
+        Cancelling = "CANCELLING",
+        /// Every operation succeeded.
+        Completed = "COMPLETED",
+        /// The job ran to its end, and at least one operation failed.
+        CompletedWithFailures = "COMPLETED_WITH_FAILURES",
+        /// It was stopped; what was created stays.
+        Cancelled = "CANCELLED",
+        /// The job as a whole could not run.
+        Failed = "FAILED",
+    } else ()
 }
 
 impl JobStatus {
-    /// Every state, in the order of the platform API.
-    pub const ALL: [Self; 8] = [
-        Self::Enqueued,
-        Self::Starting,
-        Self::Executing,
-        Self::Cancelling,
-        Self::Completed,
-        Self::CompletedWithFailures,
-        Self::Cancelled,
-        Self::Failed,
-    ];
-
-    /// The state as the platform API writes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Enqueued => "ENQUEUED",
-            Self::Starting => "STARTING",
-            Self::Executing => "EXECUTING",
-            Self::Cancelling => "CANCELLING",
-            Self::Completed => "COMPLETED",
-            Self::CompletedWithFailures => "COMPLETED_WITH_FAILURES",
-            Self::Cancelled => "CANCELLED",
-            Self::Failed => "FAILED",
-        }
-    }
-
     /// Whether nothing comes after it.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
@@ -78,14 +51,6 @@ impl JobStatus {
             Self::Enqueued | Self::Starting | Self::Executing | Self::Cancelling => false,
             Self::Completed | Self::CompletedWithFailures | Self::Cancelled | Self::Failed => true,
         }
-    }
-}
-
-impl FromStr for JobStatus {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(())
     }
 }
 

@@ -21,32 +21,19 @@ pub const MAX_ENTRY: usize = MAX_KEY + 1 + MAX_IDENTIFIER;
 
 const TARGET: &str = "THNGS";
 
-/// The kind of the entries of an input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ContentType {
-    /// Ids of Thngs.
-    PlatformIds,
-    /// The same by an older name, which is echoed as it was sent.
-    EvrythngIds,
-    /// Identifiers of Thngs.
-    ExternalIds,
-    /// Short ids of redirections of Thngs.
-    ShortIds,
-}
-
-impl ContentType {
-    const ALL: [Self; 4] = [Self::PlatformIds, Self::EvrythngIds, Self::ExternalIds, Self::ShortIds];
-
-    /// The type as the platform API writes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PlatformIds => "PLATFORM_IDS",
-            Self::EvrythngIds => "EVRYTHNG_IDS",
-            Self::ExternalIds => "EXTERNAL_IDS",
-            Self::ShortIds => "SHORT_IDS",
-        }
+shared::words! {
+    /// The kind of the entries of an input.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum ContentType {
+        /// Ids of Thngs.
+        PlatformIds = "PLATFORM_IDS",
+        /// The same by an older name, which is echoed as it was sent.
+        EvrythngIds = "EVRYTHNG_IDS",
+        /// Identifiers of Thngs.
+        ExternalIds = "EXTERNAL_IDS",
+        /// Short ids of redirections of Thngs.
+        ShortIds = "SHORT_IDS",
     }
 }
 
@@ -164,26 +151,15 @@ fn sentence(error: &impl std::fmt::Display) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Consequences that the actions of a job exclude.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum OptionType {
-    /// Push notifications for each action.
-    SingleResourceNotification,
-    /// Reactions to each action.
-    SingleResourceReactions,
-}
-
-impl OptionType {
-    const ALL: [Self; 2] = [Self::SingleResourceNotification, Self::SingleResourceReactions];
-
-    /// The type as the platform API writes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SingleResourceNotification => "SINGLE_RESOURCE_NOTIFICATION",
-            Self::SingleResourceReactions => "SINGLE_RESOURCE_REACTIONS",
-        }
+shared::words! {
+    /// Consequences that the actions of a job exclude.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum OptionType {
+        /// Push notifications for each action.
+        SingleResourceNotification = "SINGLE_RESOURCE_NOTIFICATION",
+        /// Reactions to each action.
+        SingleResourceReactions = "SINGLE_RESOURCE_REACTIONS",
     }
 }
 

@@ -276,8 +276,7 @@ pub(super) async fn cancel(
 #[utoipa::path(delete, path = "/jobs/actions/{id}", tag = "Jobs", operation_id = "deleteActionJob",
     params(("id" = String, Path, description = "Id of the job")),
     responses((status = 200, description = "Removed; the body is empty"),
-        (status = 409, description = "The job has not ended")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The job has not ended")))]
 pub(super) async fn delete(
     State(state): State<Arc<JobState>>,
     Authenticated(caller): Authenticated,

@@ -109,3 +109,14 @@ pub fn millis(members: &mut Members<'_>, member: &str) -> Option<UnixMillis> {
         limits::integer(value).filter(|at| *at >= 0).map(UnixMillis)
     })
 }
+
+/// Asserts, for tests of bodies, that the faults are as many as `parts`, each with the part at its place.
+///
+/// # Panics
+/// Other faults were found.
+#[track_caller]
+pub fn assert_faults<T>(body: &Value, parse: impl FnOnce(&Value) -> Result<T, Vec<String>>, parts: &[&str]) {
+    let found = parse(body).err().unwrap_or_default();
+    let are_named = found.iter().zip(parts).all(|(fault, part)| fault.contains(part));
+    assert!(found.len() == parts.len() && are_named, "{body}: {found:?}, not {parts:?}");
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use shared::time::UnixMillis;
 
 use super::{page::Position, scopes::Scopes};
@@ -17,26 +18,21 @@ pub fn updated_at(now: UnixMillis, created_at: UnixMillis, before: UnixMillis) -
 /// The members that products and Thngs have in common; stored as one document.
 ///
 /// As a change, a member that is `None` stays as it is.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Common {
     /// Free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Labels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// The caller's own members, without history.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_fields: Option<Map<String, Value>>,
     /// Names outside of the platform, by key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub identifiers: Option<BTreeMap<String, String>>,
     /// When it was activated.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub activated_at: Option<UnixMillis>,
     /// Who may see it beside operators.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Scopes>,
 }
 

@@ -4,8 +4,6 @@
 //! account that keeps reduced user agents has that hash beside them, in a member of the context that no answer, event or
 //! export shows; from whole user agents it is computed when they are read. So both give the same device.
 
-use std::fmt;
-
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use shared::id::AccountId;
@@ -28,17 +26,9 @@ pub struct DeviceKey([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccountDevices([u8; 32]);
 
-impl fmt::Debug for DeviceKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DeviceKey")
-    }
-}
+shared::opaque!(DeviceKey);
 
-impl fmt::Debug for AccountDevices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AccountDevices")
-    }
-}
+shared::opaque!(AccountDevices);
 
 impl DeviceKey {
     /// From a secret that all replicas share.

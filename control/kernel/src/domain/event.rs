@@ -76,27 +76,17 @@ pub enum Event {
     Report(CaseId, ThngId, ReportId),
 }
 
-/// What became of a redirection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RedirectionChange {
-    /// It is new.
-    Created,
-    /// It leads elsewhere, or its Thng has changed.
-    Updated,
-    /// It is gone.
-    Deleted,
-}
-
-impl RedirectionChange {
-    /// The name of it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Deleted => "deleted",
-        }
+shared::words! {
+    /// What became of a redirection.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RedirectionChange {
+        /// It is new.
+        Created = "created",
+        /// It leads elsewhere, or its Thng has changed.
+        Updated = "updated",
+        /// It is gone.
+        Deleted = "deleted",
     }
 }
 

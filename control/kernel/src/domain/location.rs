@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use serde_with_macros::skip_serializing_none;
 use shared::{id::PlaceId, time::UnixMillis};
 
 use super::{body, limits, members::Members, page::Position};
@@ -17,20 +18,17 @@ pub struct Coordinates {
 }
 
 /// A time and a point, a place or both.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Location {
     /// The point, in whichever form it was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<Coordinates>,
     /// The place; whether there is such a place is for the service to say.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceId>,
     /// Time of the location, if the caller gives it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<UnixMillis>,
     /// The caller's own members.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_fields: Option<Map<String, Value>>,
 }
 

@@ -30,23 +30,14 @@ pub const MAX_SHOWN_LENGTH: u32 = 64 * 1024;
 /// Earliest and latest timestamp: 100 million days around 1970, the range of JavaScript's `Date`.
 pub const MAX_TIME_MS: i64 = 8_640_000_000_000_000;
 
-/// What has properties.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Owner {
-    /// A Thng.
-    Thng,
-    /// A product.
-    Product,
-}
-
-impl Owner {
-    /// Its name in errors.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Thng => "thng",
-            Self::Product => "product",
-        }
+shared::words! {
+    /// What has properties.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Owner {
+        /// A Thng.
+        Thng = "thng",
+        /// A product.
+        Product = "product",
     }
 }
 

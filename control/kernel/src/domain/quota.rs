@@ -1,6 +1,6 @@
 //! Quotas of an account: how much it may hold, write in a day, and have open at once.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use shared::{problem::Code, time::UnixMillis};
 
@@ -12,27 +12,29 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Greatest limit: what every client reads as a whole number.
 pub const MAX_LIMIT: u64 = (1 << 53) - 1;
 
-/// What a quota bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Quota {
-    /// Things.
-    Things,
-    /// Redirections that are not deleted.
-    Links,
-    /// Bytes of files.
-    StorageBytes,
-    /// Users of applications.
-    Users,
-    /// Short domains that the account has claimed itself.
-    ShortDomains,
-    /// Scans that are stored in a day: those of edges, and `scans` that a key writes.
-    ScansPerDay,
-    /// Values of properties, and actions other than scans, that keys write in a day.
-    EventsPerDay,
-    /// Open event streams, exports, WebSockets and MQTT connections.
-    Streams,
-    /// Files that are being uploaded.
-    Uploads,
+shared::words! {
+    /// What a quota bounds.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Quota {
+        /// Things.
+        Things = "things",
+        /// Redirections that are not deleted.
+        Links = "links",
+        /// Bytes of files.
+        StorageBytes = "storageBytes",
+        /// Users of applications.
+        Users = "users",
+        /// Short domains that the account has claimed itself.
+        ShortDomains = "shortDomains",
+        /// Scans that are stored in a day: those of edges, and `scans` that a key writes.
+        ScansPerDay = "scansPerDay",
+        /// Values of properties, and actions other than scans, that keys write in a day.
+        EventsPerDay = "eventsPerDay",
+        /// Open event streams, exports, WebSockets and MQTT connections.
+        Streams = "streams",
+        /// Files that are being uploaded.
+        Uploads = "uploads",
+    } else UnknownQuota
 }
 
 /// How a quota is counted.
@@ -47,35 +49,6 @@ pub enum Nature {
 }
 
 impl Quota {
-    /// Every one, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
-        Self::Things,
-        Self::Links,
-        Self::StorageBytes,
-        Self::Users,
-        Self::ShortDomains,
-        Self::ScansPerDay,
-        Self::EventsPerDay,
-        Self::Streams,
-        Self::Uploads,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Things => "things",
-            Self::Links => "links",
-            Self::StorageBytes => "storageBytes",
-            Self::Users => "users",
-            Self::ShortDomains => "shortDomains",
-            Self::ScansPerDay => "scansPerDay",
-            Self::EventsPerDay => "eventsPerDay",
-            Self::Streams => "streams",
-            Self::Uploads => "uploads",
-        }
-    }
-
     /// How it is counted.
     #[must_use]
     pub const fn nature(self) -> Nature {
@@ -122,14 +95,6 @@ impl fmt::Display for Quota {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not the name of a quota")]
 pub struct UnknownQuota;
-
-impl FromStr for Quota {
-    type Err = UnknownQuota;
-
-    fn from_str(text: &str) -> Result<Self, UnknownQuota> {
-        Self::ALL.into_iter().find(|quota| quota.as_str() == text).ok_or(UnknownQuota)
-    }
-}
 
 /// When the present day began.
 #[must_use]

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     net::IpAddr,
     ops::Deref,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -137,11 +136,7 @@ impl Known {
     }
 }
 
-impl fmt::Debug for KeyLookups {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyLookups")
-    }
-}
+shared::opaque!(KeyLookups);
 
 impl KeyLookups {
     /// Key look-ups in a database.

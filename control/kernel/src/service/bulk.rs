@@ -148,8 +148,7 @@ pub async fn update_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
 ) -> Result<D, ServiceError> {
     let grant = require(caller, Verb::Update, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let (updated, after) = D::update_in(state, &mut tx, caller, &grant, reference, change).await?;
     tx.commit().await?;
     after.run(core).await?;
@@ -167,8 +166,7 @@ pub async fn delete_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let after = D::delete_in(state, &mut tx, caller, &grant, reference).await?;
     tx.commit().await?;
     after.run(core).await
@@ -187,8 +185,7 @@ pub async fn update<S: AsRef<Core> + Sync, D: Bulk<S>>(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Update, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     tx.leave_links(caller.account);
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
@@ -212,8 +209,7 @@ pub async fn delete<S: AsRef<Core> + Sync, D: Bulk<S>>(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     tx.leave_links(caller.account);
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {

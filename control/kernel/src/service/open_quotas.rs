@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -82,11 +81,7 @@ pub struct OpenPlace {
     of: (AccountId, Quota),
 }
 
-impl fmt::Debug for OpenPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OpenPlace")
-    }
-}
+shared::opaque!(OpenPlace);
 
 impl Drop for OpenPlace {
     fn drop(&mut self) {
@@ -170,9 +165,6 @@ impl OpenQuotas {
     }
 
     /// How much of an account is open in all processes.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn count_all(&self, db: &Db, account: AccountId, quota: Quota) -> Result<u64, StoreError> {
         let others = store::count_others(&mut db.read().await?, account, quota, &self.holder).await?;
         Ok(others.saturating_add(self.count(account, quota)))

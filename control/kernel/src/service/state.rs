@@ -1,6 +1,6 @@
 //! What every operation needs.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use shared::{
@@ -8,7 +8,11 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 
-use super::{access::KeyLookups, capacity::Capacity, open_quotas::OpenQuotas};
+use super::{
+    access::{Caller, KeyLookups},
+    capacity::{Capacity, Place},
+    open_quotas::OpenQuotas,
+};
 use crate::{
     domain::device::DeviceKey,
     error::{CommonError, ServiceError},
@@ -225,11 +229,7 @@ pub struct Core {
     pub dependents: Arc<dyn Dependents>,
 }
 
-impl fmt::Debug for Core {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Core")
-    }
-}
+shared::opaque!(Core);
 
 impl AsRef<Self> for Core {
     fn as_ref(&self) -> &Self {
@@ -243,11 +243,7 @@ impl AsRef<Self> for Core {
 #[macro_export]
 macro_rules! has_core {
     ($state:ident, $($core:ident).+) => {
-        impl ::std::fmt::Debug for $state {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str(stringify!($state))
-            }
-        }
+        ::shared::opaque!($state);
 
         impl ::std::ops::Deref for $state {
             type Target = $crate::service::Core;
@@ -274,6 +270,15 @@ impl Core {
         let mut out = [0; 16];
         self.random.fill(&mut out)?;
         Ok(out)
+    }
+
+    /// Begins the write of a request, with a place among all writes that is held until it is committed.
+    ///
+    /// # Errors
+    /// As many writes are under way as the caller, or all together, may have.
+    pub async fn begin_write(&self, caller: &Caller) -> Result<(Place, Tx), ServiceError> {
+        let place = self.capacity.write(caller)?;
+        Ok((place, self.db.begin(&caller.ctx).await?))
     }
 }
 

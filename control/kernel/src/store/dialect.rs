@@ -32,9 +32,6 @@ pub async fn fill_facets(
 /// and the number of a table for one that was restored from a dump, into the same server or not.
 ///
 /// `None` on SQLite, where a file beside the database serves.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_history_id(conn: &mut Conn) -> Result<Option<String>, StoreError> {
     const PG_HISTORY: &str = "SELECT s.system_identifier::text || '/' || c.timeline_id::text || '/' || \
         'log_head'::regclass::oid::text FROM pg_control_system() s, pg_control_checkpoint() c";

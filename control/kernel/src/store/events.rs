@@ -212,11 +212,7 @@ pub async fn notify(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
 /// Listens for the wake-ups of all replicas.
 pub struct Wakes(sqlx::postgres::PgListener);
 
-impl std::fmt::Debug for Wakes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Wakes")
-    }
-}
+shared::opaque!(Wakes);
 
 impl Wakes {
     /// Listens on a connection of its own; `None` on SQLite, where there is one process.

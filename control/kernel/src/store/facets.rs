@@ -88,9 +88,6 @@ const THNGS_FILL: Fill = fill!("thngs", RESOURCES);
 const ACTIONS_FILL: Fill = fill!("actions", ACTIONS);
 
 /// Fills the column for rows that have none; a thousand at a time, so that nothing waits for long.
-///
-/// # Errors
-/// The database failed.
 pub async fn fill_missing(db: &Db) -> Result<(), StoreError> {
     for fill in [&PRODUCTS_FILL, &THNGS_FILL, &ACTIONS_FILL] {
         loop {

@@ -35,9 +35,6 @@ pub enum Match {
 }
 
 /// Replaces the identifiers of a resource.
-///
-/// # Errors
-/// The database failed.
 pub async fn replace(
     tx: &mut Tx,
     account: AccountId,
@@ -53,9 +50,6 @@ pub async fn replace(
 }
 
 /// Removes the identifiers of a resource.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
     execute!(&mut **tx, DELETE, resource)?;
     Ok(())

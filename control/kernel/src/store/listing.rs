@@ -148,9 +148,6 @@ pub struct Explained {
 }
 
 /// What [`page`] would run, for tests and benchmarks.
-///
-/// # Errors
-/// The database failed.
 pub async fn explain(
     conn: &mut Conn,
     table: &Table,

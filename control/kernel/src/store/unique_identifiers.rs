@@ -93,9 +93,6 @@ pub async fn claim(
 }
 
 /// Gives up the unique identifier of a resource.
-///
-/// # Errors
-/// The database failed.
 pub async fn release(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
     execute!(&mut **tx, RELEASE, resource)?;
     Ok(())

@@ -1,7 +1,5 @@
 //! Changes of many links and their undoing: how far they are, and what became of them.
 
-use std::str::FromStr;
-
 use kernel::domain::{
     access::{Actor, ActorKind},
     common::Stamp,
@@ -9,6 +7,7 @@ use kernel::domain::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use shared::{
     id::{AccountId, JobId, ProjectId},
     time::UnixMillis,
@@ -29,41 +28,26 @@ pub const MAX_LISTED: u64 = 10_000;
 #[error("no state or type of a change of links")]
 pub struct Unknown;
 
-/// How a change stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// A second operator must approve it.
-    AwaitingApproval,
-    /// Nobody has begun.
-    Waiting,
-    /// Links are changed.
-    Running,
-    /// All links were looked at.
-    Complete,
-    /// It cannot be carried out; what was changed stays.
-    Failed,
-    /// Somebody stopped it; what was changed stays.
-    Cancelled,
+shared::words! {
+    /// How a change stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Status {
+        /// A second operator must approve it.
+        AwaitingApproval = "awaitingApproval",
+        /// Nobody has begun.
+        Waiting = "waiting",
+        /// Links are changed.
+        Running = "running",
+        /// All links were looked at.
+        Complete = "complete",
+        /// It cannot be carried out; what was changed stays.
+        Failed = "failed",
+        /// Somebody stopped it; what was changed stays.
+        Cancelled = "cancelled",
+    } else Unknown
 }
 
 impl Status {
-    /// Every one.
-    pub const ALL: [Self; 6] =
-        [Self::AwaitingApproval, Self::Waiting, Self::Running, Self::Complete, Self::Failed, Self::Cancelled];
-
-    /// Its name, as it is stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AwaitingApproval => "awaitingApproval",
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// Whether nothing comes after it.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
@@ -74,43 +58,19 @@ impl Status {
     }
 }
 
-impl FromStr for Status {
-    type Err = Unknown;
-
-    fn from_str(text: &str) -> Result<Self, Unknown> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(Unknown)
-    }
-}
-
-/// What a job does with links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// It changes them.
-    Change,
-    /// It gives them back what a change replaced.
-    Undo,
-}
-
-impl Kind {
-    /// Its name, as it is stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Change => "change",
-            Self::Undo => "undo",
-        }
-    }
-}
-
-impl FromStr for Kind {
-    type Err = Unknown;
-
-    fn from_str(text: &str) -> Result<Self, Unknown> {
-        [Self::Change, Self::Undo].into_iter().find(|kind| kind.as_str() == text).ok_or(Unknown)
-    }
+shared::words! {
+    /// What a job does with links.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Kind {
+        /// It changes them.
+        Change = "change",
+        /// It gives them back what a change replaced.
+        Undo = "undo",
+    } else Unknown
 }
 
 /// The operator who asked for a change, and by which request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Maker {
@@ -122,13 +82,10 @@ pub struct Maker {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<ProjectId>,
     /// Id of the key, for the audit trail, as what follows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The client's network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     /// Id of the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// Method and route of the request.
     #[serde(default)]
@@ -174,6 +131,7 @@ impl Maker {
 }
 
 /// Everything else; stored as one document.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -183,13 +141,10 @@ pub struct Details {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub selection: Map<String, Value>,
     /// What is changed, as it was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Value>,
     /// How many links were expected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<u64>,
     /// Place of what an undo takes back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_seq: Option<i64>,
     /// Whether an undo was refused where a link was changed since.
     #[serde(default)]
@@ -209,19 +164,15 @@ pub struct Details {
     #[serde(default)]
     pub conflicts: u64,
     /// The last link that was looked at: its creation and its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<(i64, i64)>,
     /// Whether looking for its links among all of them took too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_parts: bool,
     /// The operator who approved it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// When its former values were removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub former_removed_at: Option<UnixMillis>,
 }
 

@@ -76,6 +76,7 @@ impl Selection {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -97,13 +98,12 @@ mod tests {
             ),
             (json!({"platformId": ID, "evrythngId": "UKXAGyEf8SQ5eTDmVgGpHqAb"}), vec!["must be the same"]),
         ] {
-            let mut members = Members::of(&body).unwrap();
-            let selection = Selection::read(&mut members);
-            let faults = members.finish(Some(selection)).err().unwrap_or_default();
-            assert_eq!(faults.len(), expected.len(), "{body}: {faults:?}");
-            for (fault, part) in faults.iter().zip(&expected) {
-                assert!(fault.contains(part), "{body}: {fault}");
-            }
+            let read = |body: &Value| {
+                let mut members = Members::of(body)?;
+                let selection = Selection::read(&mut members);
+                members.finish(Some(selection))
+            };
+            assert_faults(&body, read, &expected);
             if expected.is_empty() {
                 assert!(Selection::stored(&Selection::sent(&body)).is_ok(), "{body}");
             }

@@ -29,8 +29,7 @@ use crate::{
 /// Operators who are confined to projects see their own.
 #[utoipa::path(get, path = "/jobs/redirections", tag = "Changes of links", operation_id = "listLinkChanges",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [LinkChangeDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [LinkChangeDocument])))]
 pub(super) async fn list(
     State(state): State<Arc<LinkChangeState>>,
     Authenticated(caller): Authenticated,
@@ -51,8 +50,7 @@ pub(super) async fn list(
     request_body(content = Object, description = "Which links, and what is changed of them"),
     responses((status = 201, description = "Accepted; `Location` is the job's", body = LinkChangeDocument),
         (status = 200, description = "With `dryRun`: what it would do", body = LinkDryRunDocument),
-        (status = 409, description = "Another number of links is found than `expect` says, or too many former values are kept")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "Another number of links is found than `expect` says, or too many former values are kept")))]
 pub(super) async fn create(
     State(state): State<Arc<LinkChangeState>>,
     Authenticated(caller): Authenticated,
@@ -72,8 +70,7 @@ pub(super) async fn create(
 /// Reads a change of many links: how far it is, and what became of it.
 #[utoipa::path(get, path = "/jobs/redirections/{changeId}", tag = "Changes of links", operation_id = "readLinkChange",
     params(("changeId" = String, Path, description = "Id of the change")),
-    responses((status = 200, description = "The change", body = LinkChangeDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The change", body = LinkChangeDocument)))]
 pub(super) async fn read(
     State(state): State<Arc<LinkChangeState>>,
     Authenticated(caller): Authenticated,
@@ -86,8 +83,7 @@ pub(super) async fn read(
 /// says how many there are (`conflicts`), and how many are listed (`conflictsListed`).
 #[utoipa::path(get, path = "/jobs/redirections/{changeId}/conflicts", tag = "Changes of links", operation_id = "listLinkConflicts",
     params(("changeId" = String, Path, description = "Id of the change, or of the undo"), PageParams),
-    responses((status = 200, description = "One page", body = [LinkConflictDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [LinkConflictDocument])))]
 pub(super) async fn list_conflicts(
     State(state): State<Arc<LinkChangeState>>,
     Authenticated(caller): Authenticated,
@@ -105,8 +101,7 @@ pub(super) async fn list_conflicts(
     params(("changeId" = String, Path, description = "Id of the change")),
     responses((status = 202, description = "It begins; the body is empty"),
         (status = 403, description = "It is the caller's own change"),
-        (status = 409, description = "It waits for no approval, or is not what it was asked for any more")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "It waits for no approval, or is not what it was asked for any more")))]
 pub(super) async fn approve(
     State(state): State<Arc<LinkChangeState>>,
     Authenticated(caller): Authenticated,
@@ -120,8 +115,7 @@ pub(super) async fn approve(
 #[utoipa::path(post, path = "/jobs/redirections/{changeId}/cancel", tag = "Changes of links", operation_id = "cancelLinkChange",
     params(("changeId" = String, Path, description = "Id of the change")),
     responses((status = 202, description = "It is cancelled; the body is empty"),
-        (status = 409, description = "The change has ended")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The change has ended")))]
 pub(super) async fn cancel(
     State(state): State<Arc<LinkChangeState>>,
     Authenticated(caller): Authenticated,
@@ -139,8 +133,7 @@ pub(super) async fn cancel(
     params(("changeId" = String, Path, description = "Id of the change")),
     request_body(content = Object, description = "Whether links that were changed since refuse it"),
     responses((status = 201, description = "Accepted; `Location` is the job's", body = LinkChangeDocument),
-        (status = 409, description = "It has not ended, is being undone or is an undo; with `strict`, a link was changed since")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "It has not ended, is being undone or is an undo; with `strict`, a link was changed since")))]
 pub(super) async fn undo(
     State(state): State<Arc<LinkChangeState>>,
     Authenticated(caller): Authenticated,

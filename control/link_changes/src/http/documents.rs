@@ -6,6 +6,7 @@ use redirects::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::{domain::change::LinkChange, service::accept::Accepted, store::conflicts::Conflict};
@@ -33,6 +34,7 @@ struct LinkChangeProgressDocument {
 }
 
 /// A change of many links, or the undoing of one.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LinkChangeDocument {
@@ -46,7 +48,6 @@ pub(super) struct LinkChangeDocument {
     #[schema(example = 1_767_225_600_000_i64)]
     updated_at: i64,
     /// When it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     completed_at: Option<i64>,
     /// `change` or `undo`.
     #[serde(rename = "type")]
@@ -56,21 +57,16 @@ pub(super) struct LinkChangeDocument {
     #[schema(example = "running")]
     status: &'static str,
     /// The change that an undo takes back.
-    #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<String>,
     /// Which links, as it was sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"filter": "tags=summer"}))]
     selection: Option<Map<String, Value>>,
     /// What is changed of them, as it was sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"title": "Autumn"}))]
     patch: Option<Value>,
     /// How many links were expected.
-    #[serde(skip_serializing_if = "Option::is_none")]
     expect: Option<u64>,
     /// Of an undo: whether it was refused where any link was changed since.
-    #[serde(skip_serializing_if = "Option::is_none")]
     strict: Option<bool>,
     /// How far it is.
     progress: LinkChangeProgressDocument,
@@ -81,16 +77,12 @@ pub(super) struct LinkChangeDocument {
     #[schema(required = false)]
     projects: Vec<String>,
     /// Id of the operator who approved it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     approved_by: Option<String>,
     /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     /// Until when it can be undone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     undo_until: Option<i64>,
     /// When the former values of its links were removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     former_removed_at: Option<i64>,
     /// The first links, and what becomes of them: only in the answer to the request for the change.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -121,8 +121,7 @@ pub async fn undo(
     is_strict: bool,
 ) -> Result<LinkChange, ServiceError> {
     let _ = require_operator(caller, Verb::Update)?;
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     // Two undos of one change do not pass the checks side by side.
     accounts::lock(&mut tx, caller.account).await?;
     let of = changes::find_in(&mut tx, caller, id).await?;

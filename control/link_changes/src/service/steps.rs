@@ -62,9 +62,6 @@ pub async fn step(state: &Arc<LinkChangeState>, claimed: &mut Claimed) -> Result
 }
 
 /// Ends a change that cannot be carried out. What it has changed stays, and can be undone.
-///
-/// # Errors
-/// The store failed.
 pub async fn fail(
     state: &LinkChangeState,
     claimed: &mut Claimed,

@@ -50,8 +50,7 @@ impl From<LinkedIdentity> for IdentityDocument {
 /// cookie of a session.
 #[utoipa::path(get, path = "/console/api/identities", tag = "Console", operation_id = "readIdentities",
     security(("session" = [])),
-    responses((status = 200, description = "The identities", body = [IdentityDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The identities", body = [IdentityDocument])))]
 pub(super) async fn read_all(
     State(state): State<OidcState>,
     SignedIn { caller, .. }: SignedIn,
@@ -65,8 +64,7 @@ pub(super) async fn read_all(
 #[utoipa::path(delete, path = "/console/api/identities/{id}", tag = "Console", operation_id = "unlinkIdentity",
     params(("id" = String, Path, description = "Id of the identity")),
     security(("session" = [])),
-    responses((status = 200, description = "Unlinked; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Unlinked; the body is empty")))]
 pub(super) async fn unlink(
     State(state): State<OidcState>,
     SignedIn { caller, .. }: SignedIn,
@@ -80,8 +78,7 @@ pub(super) async fn unlink(
     operation_id = "readOperatorIdentities",
     params(("id" = String, Path, description = "Id of the account"),
         ("access" = String, Path, description = "Id of the access")),
-    responses((status = 200, description = "The identities", body = [IdentityDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The identities", body = [IdentityDocument])))]
 pub(super) async fn read_of(
     State(state): State<OidcState>,
     Authenticated(caller): Authenticated,
@@ -98,8 +95,7 @@ pub(super) async fn read_of(
     params(("id" = String, Path, description = "Id of the account"),
         ("access" = String, Path, description = "Id of the access"),
         ("identity" = String, Path, description = "Id of the identity")),
-    responses((status = 200, description = "Unlinked; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Unlinked; the body is empty")))]
 pub(super) async fn unlink_of(
     State(state): State<OidcState>,
     Authenticated(caller): Authenticated,

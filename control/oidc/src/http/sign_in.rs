@@ -42,8 +42,7 @@ pub(super) const FINISH_FROM: &[&str] = &["none", "same-origin", "same-site", "c
             `/console/` if there is none", example = "/console/")),
     responses((status = 303, description = "To the provider; `Set-Cookie` binds the sign-in to this browser, for 10 minutes"),
         (status = 404, description = "This server has no provider of identities"),
-        (status = 503, description = "The provider does not answer, or too many wait for it")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 503, description = "The provider does not answer, or too many wait for it")))]
 pub(super) async fn begin(
     State(state): State<OidcState>,
     info: RequestInfo,
@@ -77,8 +76,7 @@ pub(super) async fn begin(
             body = String, content_type = "text/html"),
         (status = 403, description = "The answer is not of a sign-in of this browser, was used, or cannot be trusted; no \
             operator has this identity, several have it and none is named, or the account lets nobody in so"),
-        (status = 503, description = "The provider does not answer, or too many wait for it: load the page again")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 503, description = "The provider does not answer, or too many wait for it: load the page again")))]
 pub(super) async fn finish(
     State(state): State<OidcState>,
     Visitor(client): Visitor,

@@ -90,8 +90,7 @@ pub async fn unlink_of(
     }
     let (account, operator) = (own_account(caller, account)?, operators::access_id(access)?);
     let (core, not_found) = (&*state.core, || ServiceError::not_found("identity", shorten(id)));
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     lock_with_rights(&mut tx, caller).await?;
     let found = rows::find_locked(&mut tx, account, operator).await?;
     let found = found.ok_or_else(|| operators::no_access(access))?;

@@ -1,10 +1,9 @@
 //! Print orders: how far they are, and what became of them.
 
-use std::str::FromStr;
-
 use kernel::domain::{common::Stamp, page::Position};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use shared::{
     id::{AccountId, JobId},
     time::UnixMillis,
@@ -12,51 +11,28 @@ use shared::{
 
 use super::{input::Input, order_draft::WaitForEdges, reprint::Reprint, serials::Serials};
 
-/// How an order stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// Nobody has begun.
-    Waiting,
-    /// Its codes are collected, or made.
-    Making,
-    /// Its codes are drawn.
-    Rendering,
-    /// Edges are waited for, and the files are written.
-    Publishing,
-    /// The files are there.
-    Complete,
-    /// It cannot be carried out; what was made stays.
-    Failed,
-    /// Somebody stopped it; what was made stays.
-    Cancelled,
+shared::words! {
+    /// How an order stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Status {
+        /// Nobody has begun.
+        Waiting = "waiting",
+        /// Its codes are collected, or made.
+        Making = "making",
+        /// Its codes are drawn.
+        Rendering = "rendering",
+        /// Edges are waited for, and the files are written.
+        Publishing = "publishing",
+        /// The files are there.
+        Complete = "complete",
+        /// It cannot be carried out; what was made stays.
+        Failed = "failed",
+        /// Somebody stopped it; what was made stays.
+        Cancelled = "cancelled",
+    } else UnknownStatus
 }
 
 impl Status {
-    /// Every one.
-    pub const ALL: [Self; 7] = [
-        Self::Waiting,
-        Self::Making,
-        Self::Rendering,
-        Self::Publishing,
-        Self::Complete,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    /// Its name, as it is stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Making => "making",
-            Self::Rendering => "rendering",
-            Self::Publishing => "publishing",
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// Whether nothing comes after it.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
@@ -64,14 +40,6 @@ impl Status {
             Self::Waiting | Self::Making | Self::Rendering | Self::Publishing => false,
             Self::Complete | Self::Failed | Self::Cancelled => true,
         }
-    }
-}
-
-impl FromStr for Status {
-    type Err = UnknownStatus;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStatus> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(UnknownStatus)
     }
 }
 
@@ -146,6 +114,7 @@ pub struct StoredFile {
 }
 
 /// Everything else; stored as one document.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -158,13 +127,10 @@ pub struct Details {
     /// Id of the operator who asked.
     pub operator: String,
     /// What serials are made, with the number of the first one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serials: Option<Serials>,
     /// The file that names its codes, until it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
     /// Of which order it prints codes again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reprint: Option<Reprint>,
     /// What comes next.
     pub stage: Stage,
@@ -175,7 +141,6 @@ pub struct Details {
     /// Codes that were drawn so far.
     pub rendered: u64,
     /// Where a filter goes on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<(i64, i64)>,
     /// Chunks that were drawn.
     #[serde(default)]
@@ -184,19 +149,15 @@ pub struct Details {
     #[serde(default)]
     pub chunk_bytes: u64,
     /// When the wait for edges began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_since: Option<UnixMillis>,
     /// How far the edges are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<EdgeReport>,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Its files; none after they were removed.
     #[serde(default)]
     pub files: Vec<StoredFile>,
     /// When they were removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_removed_at: Option<UnixMillis>,
 }
 

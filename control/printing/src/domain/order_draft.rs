@@ -10,31 +10,18 @@ use super::source::Source;
 /// Members that are not about drawing.
 const OWN: [&str; 3] = ["name", "source", "waitForEdges"];
 
-/// Whether an order waits until edges hold its links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum WaitForEdges {
-    /// It does not wait.
-    None,
-    /// It waits for a minute, and names those that do not hold them then.
-    #[default]
-    Report,
-    /// It is not released before all hold them.
-    Require,
-}
-
-impl WaitForEdges {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::None, Self::Report, Self::Require];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Report => "report",
-            Self::Require => "require",
-        }
+shared::words! {
+    /// Whether an order waits until edges hold its links.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum WaitForEdges {
+        /// It does not wait.
+        None = "none",
+        /// It waits for a minute, and names those that do not hold them then.
+        #[default]
+        Report = "report",
+        /// It is not released before all hold them.
+        Require = "require",
     }
 }
 

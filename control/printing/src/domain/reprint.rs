@@ -210,6 +210,8 @@ fn sheets(members: &mut Members<'_>) -> Option<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
+
     use super::*;
 
     fn spec(members: Value) -> PrintSpec {
@@ -232,11 +234,7 @@ mod tests {
             (json!({"sheets": [0]}), vec!["sheets must be an array of numbers"]),
             (json!({"sheets": [1], "start": 2, "name": ""}), vec!["name must", "start is not for sheets"]),
         ] {
-            let faults = ReprintDraft::parse(&body).err().unwrap_or_default();
-            assert_eq!(faults.len(), expected.len(), "{body}: {faults:?}");
-            for (fault, part) in faults.iter().zip(&expected) {
-                assert!(fault.contains(part), "{body}: {fault}");
-            }
+            assert_faults(&body, ReprintDraft::parse, &expected);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::domain::{
@@ -43,6 +44,7 @@ struct PrintEdgesDocument {
 }
 
 /// The serials that an order makes.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct PrintSerialsDocument {
@@ -50,19 +52,17 @@ struct PrintSerialsDocument {
     #[schema(example = "numbered")]
     form: String,
     /// The first serial, where they are numbered.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "A00001")]
     first: Option<String>,
     /// The last one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "A00200")]
     last: Option<String>,
     /// Bits of randomness in each, where they are random.
-    #[serde(skip_serializing_if = "Option::is_none")]
     bits: Option<u32>,
 }
 
 /// A print order: many codes as one file.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PrintOrderDocument {
@@ -76,78 +76,62 @@ pub(super) struct PrintOrderDocument {
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     updated_at: i64,
     /// When it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     completed_at: Option<i64>,
     /// `waiting`, `making`, `rendering`, `publishing`, `complete`, `failed` or `cancelled`.
     #[schema(read_only, example = "rendering")]
     status: &'static str,
     /// What people call it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// Which codes, as it was sent; of a reprint that of the order whose codes it prints again.
     #[schema(value_type = Object)]
     source: Value,
     /// Id of the order whose codes it prints again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     reprint_of: Option<String>,
     /// Which of its codes, as it was sent: `codes`, `from` and `to`, or `sheets`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, value_type = Option<Object>)]
     reprint: Option<Value>,
     /// `none`, `report` or `require`.
     #[schema(example = "report")]
     wait_for_edges: &'static str,
     /// The format.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, example = "pdf-sheets")]
     format: Option<Value>,
     /// The labels of a sheet, or the one of a roll.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     layout: Option<Value>,
     /// Names of files in a ZIP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     naming: Option<Value>,
     /// The symbol: `ecl`, `version`, `quietZone`, `moduleMm` or `sizeMm`, and `payload` where it is `gs1dl`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     code: Option<Value>,
     /// The text below it: `text`, `fontMm`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     hri: Option<Value>,
     /// Dots per inch of what is made of dots.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>)]
     dpi: Option<Value>,
     /// Whether modules may be narrower than is wise.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<bool>)]
     allow_small: Option<Value>,
     /// How far it is.
     #[schema(read_only)]
     progress: PrintProgressDocument,
     /// The serials that it makes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     serials: Option<PrintSerialsDocument>,
     /// How far the edges were, when it was released or last waited.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     edges: Option<PrintEdgesDocument>,
     /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     message: Option<String>,
     /// Until when its files are kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     files_until: Option<i64>,
     /// When its files were removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     files_removed_at: Option<i64>,
 }

@@ -27,8 +27,7 @@ use crate::service::{PrintState, files};
 #[utoipa::path(get, path = "/jobs/qr/{id}/files", tag = "Print orders", operation_id = "readPrintFiles",
     params(("id" = String, Path, description = "Id of the order")),
     responses((status = 200, description = "The files", body = [PrintFileDocument]),
-        (status = 409, description = "The order is not complete")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The order is not complete")))]
 pub(super) async fn list(
     State(state): State<Arc<PrintState>>,
     Authenticated(caller): Authenticated,
@@ -51,8 +50,7 @@ pub(super) async fn list(
             content_type = "*/*"),
         (status = 304, description = "They are those that the client has"),
         (status = 409, description = "The order is not complete"),
-        (status = 416, description = "The range begins behind the end; `Content-Range` says how many bytes there are")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 416, description = "The range begins behind the end; `Content-Range` says how many bytes there are")))]
 pub(super) async fn download(
     State(state): State<Arc<PrintState>>,
     Authenticated(caller): Authenticated,

@@ -27,8 +27,7 @@ use crate::{
 /// Lists print orders, newest first.
 #[utoipa::path(get, path = "/jobs/qr", tag = "Print orders", operation_id = "listPrintOrders",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [PrintOrderDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [PrintOrderDocument])))]
 pub(super) async fn list(
     State(state): State<Arc<PrintState>>,
     Authenticated(caller): Authenticated,
@@ -49,8 +48,7 @@ pub(super) async fn list(
     request_body = PrintOrderDocument,
     responses((status = 201, description = "Accepted; `Location` is the order's", body = PrintOrderDocument),
         (status = 409, description = "Serials of these numbers were given out"),
-        (status = 422, description = "The first code cannot be drawn as asked: it does not fit its label, for example")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 422, description = "The first code cannot be drawn as asked: it does not fit its label, for example")))]
 pub(super) async fn create(
     State(state): State<Arc<PrintState>>,
     Authenticated(caller): Authenticated,
@@ -67,8 +65,7 @@ pub(super) async fn create(
 /// Reads a print order: how far it is, and what became of it.
 #[utoipa::path(get, path = "/jobs/qr/{id}", tag = "Print orders", operation_id = "readPrintOrder",
     params(("id" = String, Path, description = "Id of the order")),
-    responses((status = 200, description = "The order", body = PrintOrderDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The order", body = PrintOrderDocument)))]
 pub(super) async fn read(
     State(state): State<Arc<PrintState>>,
     Authenticated(caller): Authenticated,
@@ -81,8 +78,7 @@ pub(super) async fn read(
 #[utoipa::path(post, path = "/jobs/qr/{id}/cancel", tag = "Print orders", operation_id = "cancelPrintOrder",
     params(("id" = String, Path, description = "Id of the order")),
     responses((status = 202, description = "It is cancelled; the body is empty"),
-        (status = 409, description = "The order has ended")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The order has ended")))]
 pub(super) async fn cancel(
     State(state): State<Arc<PrintState>>,
     Authenticated(caller): Authenticated,
@@ -96,8 +92,7 @@ pub(super) async fn cancel(
 #[utoipa::path(delete, path = "/jobs/qr/{id}", tag = "Print orders", operation_id = "deletePrintOrder",
     params(("id" = String, Path, description = "Id of the order")),
     responses((status = 200, description = "Removed; the body is empty"),
-        (status = 409, description = "The order has not ended")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The order has not ended")))]
 pub(super) async fn delete(
     State(state): State<Arc<PrintState>>,
     Authenticated(caller): Authenticated,

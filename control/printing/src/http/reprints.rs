@@ -28,8 +28,7 @@ use crate::{
     params(("id" = String, Path, description = "Id of the order whose codes are printed again")),
     request_body = PrintOrderDocument,
     responses((status = 201, description = "Accepted; `Location` is the new order's", body = PrintOrderDocument),
-        (status = 409, description = "The order is not complete, or its files were removed")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The order is not complete, or its files were removed")))]
 pub(super) async fn create(
     State(state): State<Arc<PrintState>>,
     Authenticated(caller): Authenticated,

@@ -57,9 +57,6 @@ pub(super) async fn finish(mut tx: Tx, claimed: &mut Claimed, order: Order) -> R
 }
 
 /// Ends an order that cannot be carried out. What it has made stays; what is left of its work is removed later.
-///
-/// # Errors
-/// The store failed.
 pub async fn fail(
     state: &PrintState,
     claimed: &mut Claimed,

@@ -1,7 +1,5 @@
 //! Requests to erase what is stored of a person, and how far they are.
 
-use std::str::FromStr;
-
 use kernel::domain::{common::Stamp, limits::integer, members::Members, property::MAX_TIME_MS};
 use scan_store::{ScanPosition, Sought};
 use serde::{Deserialize, Serialize};
@@ -113,36 +111,17 @@ fn time(members: &mut Members<'_>, name: &str) -> Option<UnixMillis> {
     members.typed(name, "milliseconds since 1970", read).map(UnixMillis)
 }
 
-/// How far an erasure is, for whoever asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// It waits for a worker.
-    Enqueued,
-    /// It was begun.
-    Executing,
-    /// Everything is erased.
-    Completed,
-}
-
-impl Status {
-    /// The status as it is stored and returned.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Enqueued => "ENQUEUED",
-            Self::Executing => "EXECUTING",
-            Self::Completed => "COMPLETED",
-        }
-    }
-}
-
-impl FromStr for Status {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let all = [Self::Enqueued, Self::Executing, Self::Completed];
-        all.into_iter().find(|status| status.as_str() == text).ok_or(())
-    }
+shared::words! {
+    /// How far an erasure is, for whoever asked.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Status {
+        /// It waits for a worker.
+        Enqueued = "ENQUEUED",
+        /// It was begun.
+        Executing = "EXECUTING",
+        /// Everything is erased.
+        Completed = "COMPLETED",
+    } else ()
 }
 
 /// What an erasure works on, in this order.

@@ -10,6 +10,7 @@ use axum::{
 };
 use kernel::domain::listing::ERASURES;
 use serde::Serialize;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -72,6 +73,7 @@ impl From<Counts> for ErasedRowsDocument {
 }
 
 /// A request to erase personal data, and its receipt.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ErasureDocument {
@@ -85,11 +87,9 @@ pub(super) struct ErasureDocument {
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     updated_at: i64,
     /// When it was begun.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     begun_at: Option<i64>,
     /// When everything was erased.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     completed_at: Option<i64>,
     /// `user`, `thng` or `network`.
@@ -100,35 +100,27 @@ pub(super) struct ErasureDocument {
     #[schema(read_only, example = "COMPLETED")]
     status: &'static str,
     /// Id of the operator who asked; absent where the users were removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     requested_by: Option<String>,
     /// The user, where it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<String>,
     /// The users, where several were removed, at most 500: together, or one after the other while the erasure waited.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     users: Option<Vec<String>>,
     /// The Thng.
-    #[serde(skip_serializing_if = "Option::is_none")]
     thng: Option<String>,
     /// The network, without the bits of a host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "203.0.113.0/24")]
     network: Option<String>,
     /// The begin of the time, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<i64>,
     /// Its end, which does not belong to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<i64>,
     /// Rows that were changed so far.
     #[schema(read_only)]
     rows: ErasedRowsDocument,
     /// Profiles of items that could not be made again in the last try, because what is stored of an item cannot be read. They are
     /// tried again each minute, and the erasure does not end before. Absent where there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, example = 1)]
     profiles_failed: Option<u64>,
 }
@@ -178,8 +170,7 @@ impl From<Erasure> for ErasureDocument {
 /// Lists erasures, newest first.
 #[utoipa::path(get, path = "/privacy/erasures", tag = "Privacy", operation_id = "listErasures",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [ErasureDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [ErasureDocument])))]
 pub(super) async fn list(
     State(state): State<Arc<PrivacyState>>,
     Authenticated(caller): Authenticated,
@@ -194,8 +185,7 @@ pub(super) async fn list(
 /// Erases what is stored of the people behind actions and scans, in the background.
 #[utoipa::path(post, path = "/privacy/erasures", tag = "Privacy", operation_id = "createErasure",
     request_body = ErasureDocument,
-    responses((status = 202, description = "Accepted; `Location` is that of the receipt", body = ErasureDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 202, description = "Accepted; `Location` is that of the receipt", body = ErasureDocument)))]
 pub(super) async fn create(
     State(state): State<Arc<PrivacyState>>,
     Authenticated(caller): Authenticated,
@@ -212,8 +202,7 @@ pub(super) async fn create(
 /// Reads an erasure: how far it is, and what was changed.
 #[utoipa::path(get, path = "/privacy/erasures/{id}", tag = "Privacy", operation_id = "readErasure",
     params(("id" = String, Path, description = "Id of the erasure")),
-    responses((status = 200, description = "The receipt", body = ErasureDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The receipt", body = ErasureDocument)))]
 pub(super) async fn read(
     State(state): State<Arc<PrivacyState>>,
     Authenticated(caller): Authenticated,

@@ -46,8 +46,7 @@ pub async fn create(state: &PrivacyState, caller: &Caller, target: Target) -> Re
     let details = Details::new(target, Some(caller.id.clone()));
     let new =
         Erasure { id, account: caller.account, stamp: Stamp::new(now), status: Status::Enqueued, details };
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     accounts::lock(&mut tx, caller.account).await?;
     if erasures::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
         return Err(PrivacyError::TooManyErasures { most: MAX_OPEN }.into());

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use serde_with_macros::skip_serializing_none;
 
 use super::{
     access::Actor,
@@ -27,20 +28,17 @@ pub const MAX_FIELD_FACETS_BYTES: usize = 32 * 1024;
 /// The members that a request may give.
 ///
 /// `PUT` keeps these when absent: older clients do not know them and would erase them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Described {
     /// What people call it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Labels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     /// The caller's own members.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_fields: Option<Map<String, Value>>,
 }
 

@@ -181,35 +181,22 @@ impl KnownFacts {
     }
 }
 
-/// What decides where a scan is led.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecidedBy {
-    /// A rule, which may keep the link's own target.
-    Rule,
-    /// The link's own target: no rule holds.
-    Target,
-    /// The link is closed, and leads to its ended page.
-    EndedUrl,
-    /// The link is closed, and has no ended page.
-    Closed,
-    /// No rule holds, and the item may be a copy, for which the account shows a page.
-    Copy,
-    /// The link was taken down, or the host that it would lead to.
-    TakeDown,
-}
-
-impl DecidedBy {
-    /// As answers name it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rule => "rule",
-            Self::Target => "defaultRedirectUrl",
-            Self::EndedUrl => "endedUrl",
-            Self::Closed => "closed",
-            Self::Copy => "copy",
-            Self::TakeDown => "takeDown",
-        }
+shared::words! {
+    /// What decides where a scan is led.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum DecidedBy {
+        /// A rule, which may keep the link's own target.
+        Rule = "rule",
+        /// The link's own target: no rule holds.
+        Target = "defaultRedirectUrl",
+        /// The link is closed, and leads to its ended page.
+        EndedUrl = "endedUrl",
+        /// The link is closed, and has no ended page.
+        Closed = "closed",
+        /// No rule holds, and the item may be a copy, for which the account shows a page.
+        Copy = "copy",
+        /// The link was taken down, or the host that it would lead to.
+        TakeDown = "takeDown",
     }
 }
 

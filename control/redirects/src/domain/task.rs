@@ -31,36 +31,17 @@ const FIXED_AMOUNT: &str = "FIXED_AMOUNT";
 /// Short ids that are the ids of their Thngs.
 const THNG_ID: &str = "THNG_ID";
 
-/// How far a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskStatus {
-    /// It waits, or is carried out.
-    Executing,
-    /// Everything was created.
-    Completed,
-    /// It was given up; what was created until then stays.
-    Failed,
-}
-
-impl TaskStatus {
-    /// The status as it is stored and returned.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Executing => "EXECUTING",
-            Self::Completed => "COMPLETED",
-            Self::Failed => "FAILED",
-        }
-    }
-}
-
-impl std::str::FromStr for TaskStatus {
-    type Err = InvalidStatus;
-
-    fn from_str(text: &str) -> Result<Self, InvalidStatus> {
-        let all = [Self::Executing, Self::Completed, Self::Failed];
-        all.into_iter().find(|status| status.as_str() == text).ok_or(InvalidStatus)
-    }
+shared::words! {
+    /// How far a task is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TaskStatus {
+        /// It waits, or is carried out.
+        Executing = "EXECUTING",
+        /// Everything was created.
+        Completed = "COMPLETED",
+        /// It was given up; what was created until then stays.
+        Failed = "FAILED",
+    } else InvalidStatus
 }
 
 /// A text that is no status of a task.
@@ -313,6 +294,7 @@ impl Named for Task {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -358,11 +340,7 @@ mod tests {
             ),
         ];
         for (body, expected) in cases {
-            let faults = parse(&body).err().unwrap_or_default();
-            assert_eq!(faults.len(), expected.len(), "{body}: {faults:?}");
-            for (fault, part) in faults.iter().zip(expected) {
-                assert!(fault.contains(part), "{body}: {fault}");
-            }
+            assert_faults(&body, parse, expected);
         }
     }
 }

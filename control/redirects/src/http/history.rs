@@ -102,8 +102,7 @@ impl From<MemberChange> for MemberChangeDocument {
 #[utoipa::path(get, path = "/redirections/{shortId}/history", tag = "Redirections", operation_id = "listRedirectionChanges",
     params(PageParams, ("shortId" = String, Path, description = "Short id"),
         ("domain" = Option<String>, Query, description = "Short domain")),
-    responses((status = 200, description = "One page", body = [RedirectionChangeDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [RedirectionChangeDocument])))]
 pub(super) async fn list(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -127,8 +126,7 @@ pub(super) async fn list(
     request_body(content = Object, description = "`version`, from the history of the redirection",
         example = json!({"version": "4711"})),
     responses((status = 200, description = "The redirection", body = RedirectionDocument),
-        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument)))]
 pub(super) async fn restore(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,

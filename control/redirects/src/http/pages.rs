@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::{extract::State, http::StatusCode, response::Response};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::{
     entity_tag::EntityTag,
     pages::{PageText, PageTexts, Pages},
@@ -23,26 +24,22 @@ use crate::service::{Redirects, pages as service, redirections::Written};
 
 /// Name, logo, colours and texts of the pages that people see where a code leads nowhere. Programs that ask for JSON get the
 /// error as before.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PagesDocument {
     /// Shown above the text; 1 to 80 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Acme", min_length = 1, max_length = 80)]
     name: Option<String>,
     /// Shown above the name: `data:image/png;base64,…` with at most 512 x 512 pixels and 64 KiB, or
     /// `data:image/svg+xml;base64,…` with at most 32 KiB. An SVG may hold shapes, gradients and clips only: no script, no
     /// style, no text, and nothing that refers to something outside of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     logo: Option<String>,
     /// The colours.
-    #[serde(skip_serializing_if = "Option::is_none")]
     colors: Option<PageColorsDocument>,
     /// A button below the text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<PageLinkDocument>,
     /// `suspected` or `confirmed`: from this `counterfeitStatus` of the item on, whoever scans its code gets the page `copy` (403,
     /// code 40305), unless a rule leads the scan somewhere. Absent: everybody is led on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "confirmed")]
     copies: Option<&'static str>,
     /// Whether the page `copy` lets whoever found the item write to the account. Absent: it does not.
@@ -86,23 +83,19 @@ pub(super) struct PageLinkDocument {
 }
 
 /// Texts of one language by the reason why a code leads nowhere.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PageTextsDocument {
     /// No link has the short id, or the path can have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<PageTextDocument>,
     /// The link has ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<PageTextDocument>,
     /// The link is paused. What the platform operator takes out of service has the words of the product, and shows nothing of
     /// the account.
-    #[serde(skip_serializing_if = "Option::is_none")]
     suspended: Option<PageTextDocument>,
     /// The item may be a copy: see `copies`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     copy: Option<PageTextDocument>,
     /// The domain without a short id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<PageTextDocument>,
 }
 
@@ -159,8 +152,7 @@ impl From<&Pages> for PagesDocument {
 /// Reads the pages of all domains of an account that have none of their own; an empty object if nothing was chosen.
 #[utoipa::path(get, path = "/accounts/{id}/pages", tag = "Accounts", operation_id = "readPages",
     params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "The pages", body = PagesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The pages", body = PagesDocument)))]
 pub(super) async fn read(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -176,8 +168,7 @@ pub(super) async fn read(
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     request_body(content = PagesDocument, description = "The pages as a whole"),
     responses((status = 200, description = "The pages", body = PagesDocument),
-        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = PagesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = PagesDocument)))]
 pub(super) async fn replace(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -195,8 +186,7 @@ pub(super) async fn replace(
     operation_id = "readDomainPages",
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A short domain of the account")),
-    responses((status = 200, description = "The pages", body = PagesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The pages", body = PagesDocument)))]
 pub(super) async fn read_of_domain(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -214,8 +204,7 @@ pub(super) async fn read_of_domain(
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     request_body(content = PagesDocument, description = "The pages as a whole"),
     responses((status = 200, description = "The pages", body = PagesDocument),
-        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = PagesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = PagesDocument)))]
 pub(super) async fn replace_of_domain(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,

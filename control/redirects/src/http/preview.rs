@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::{Json, extract::State, http::HeaderMap};
 use serde::Serialize;
+use serde_with_macros::skip_serializing_none;
 use shared::{
     availability::Closed,
     problem::Code,
@@ -27,6 +28,7 @@ use crate::{
 };
 
 /// Where a link would lead a scan, and why.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PreviewDocument {
@@ -34,25 +36,20 @@ pub(super) struct PreviewDocument {
     #[schema(example = 307)]
     status: u16,
     /// Where it is led, tags filled in; only with a redirect.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "https://example.com/de/K7Q2M4XA9R")]
     location: Option<String>,
     /// Code of the answer where it is not led anywhere: 40305, 40404, 40405, 41001 or 45101.
-    #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u32>,
     /// What decides: `rule`, `defaultRedirectUrl` (no rule holds), `endedUrl`, `closed` (closed without an `endedUrl`), `copy`
     /// (the item may be a copy, and pages have `copies`) or `takeDown`.
     #[schema(example = "rule")]
     decided_by: &'static str,
     /// Why the link is closed: `ended`, `paused` or `scheduled`. Then no rule is tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "paused")]
     closed: Option<&'static str>,
     /// Who is led there gets a page instead (451).
-    #[serde(skip_serializing_if = "Option::is_none")]
     taken_down: Option<PreviewTakeDownDocument>,
     /// The rule that decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<TriedRuleDocument>,
     /// The rules that were tried before and do not hold, in their order.
     tried: Vec<TriedRuleDocument>,
@@ -60,16 +57,15 @@ pub(super) struct PreviewDocument {
 }
 
 /// A rule that was tried. Only callers who may read it see more than its place.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TriedRuleDocument {
     /// The application in whose list it is; absent for the list of the account.
-    #[serde(skip_serializing_if = "Option::is_none")]
     application: Option<String>,
     /// Its place in the list, from 0.
     index: usize,
     /// What people call it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Germany")]
     name: Option<String>,
     /// When it holds.
@@ -77,11 +73,9 @@ pub struct TriedRuleDocument {
     #[schema(example = "country=DE&language=de")]
     condition: Option<String>,
     /// Where it leads; absent too where it keeps the link's own target.
-    #[serde(skip_serializing_if = "Option::is_none")]
     redirect_url: Option<String>,
     /// The conditions that decide: those that are met if the rule holds, else those that are not met. Conditions on facts that
     /// the caller may not read are left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["language=de"]))]
     because: Option<Vec<String>>,
 }
@@ -100,6 +94,7 @@ pub struct PreviewTakeDownDocument {
 
 /// The facts that rules may test, by the names of rules. What is not known is absent, and so is what the caller may not read of
 /// the Thng.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct FactsDocument {
@@ -112,30 +107,23 @@ struct FactsDocument {
     /// Day of the week in UTC, 1 (Monday) to 7 (Sunday).
     #[schema(minimum = 1, maximum = 7)]
     weekday: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "DE")]
     country: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Bavaria")]
     region: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     city: Option<String>,
     /// The address that conditions on `network` are about.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "192.0.2.7")]
     network: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 15_169)]
     as_number: Option<u32>,
     /// The first one of `acceptLanguage`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "de-AT")]
     language: Option<String>,
     /// Every language of `acceptLanguage` with a quality above 0, the best first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(example = json!(["de-AT", "en"]))]
     languages: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "example.com")]
     referer_host: Option<String>,
     /// The values of each parameter of `query`, decoded, without `access_token`.
@@ -144,31 +132,23 @@ struct FactsDocument {
     query: BTreeMap<String, Vec<String>>,
     /// The visitor's place in the division without a name: as it was given, or as it follows from `address`, `userAgent`
     /// and the day.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 99.99, example = 42.17)]
     percentage: Option<f64>,
     /// What `userAgent` was read as.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Safari")]
     user_agent_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "iPhone")]
     operating_system_name: Option<String>,
     /// `phone`, `tablet`, `desktop` or `robot`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "phone")]
     device: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     thng: Option<String>,
     #[serde(rename = "thng.name", skip_serializing_if = "Option::is_none")]
     thng_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     product: Option<String>,
     /// The projects that the link's scopes name.
     project: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     commission_state: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     assessment: Option<String>,
     #[serde(rename = "assessment.counterfeitStatus", skip_serializing_if = "Option::is_none")]
     counterfeit: Option<String>,
@@ -176,9 +156,7 @@ struct FactsDocument {
     gray_market: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     action_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     short_domain: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     short_id: Option<String>,
 }
 
@@ -277,8 +255,7 @@ impl From<KnownFacts> for FactsDocument {
         ("domain" = Option<String>, Query, description = "Short domain")),
     request_body(content = Object, description = "What is known of the scan",
         example = json!({"country": "DE", "acceptLanguage": "de-AT,de;q=0.9"})),
-    responses((status = 200, description = "Where a scan would be led, and why", body = PreviewDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Where a scan would be led, and why", body = PreviewDocument)))]
 pub(super) async fn preview(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,

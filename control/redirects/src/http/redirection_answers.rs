@@ -7,6 +7,7 @@ use axum::{
 use qr::Ecl;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use serde_with_macros::skip_serializing_none;
 use shared::{
     availability::{ACTIVE, PAUSED},
     redirect::Redirect,
@@ -27,6 +28,7 @@ use crate::{
 };
 
 /// A redirection.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RedirectionDocument {
@@ -52,22 +54,17 @@ pub struct RedirectionDocument {
     #[schema(schema_with = status_code)]
     status_code: u16,
     /// When it begins to lead to the target, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1_767_225_600_000_i64)]
     valid_from: Option<i64>,
     /// When it no longer does.
-    #[serde(skip_serializing_if = "Option::is_none")]
     valid_until: Option<i64>,
     /// Scans after which it no longer does.
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_scans: Option<u32>,
     /// Scans that count towards `maxScans`, as far as edges have reported them; where it is set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     counted_scans: Option<u64>,
     #[schema(schema_with = status)]
     status: &'static str,
     /// Where it leads before `validFrom`, once it has ended, and while it is paused; else these scans get a page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "https://example.com/ended")]
     ended_url: Option<String>,
     /// Scans of people that were redirected, or found the link closed.
@@ -77,26 +74,20 @@ pub struct RedirectionDocument {
     #[schema(value_type = Object)]
     scopes: Value,
     /// What people call it, at most 200 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Summer campaign, posters")]
     title: Option<String>,
     /// At most 100, each of at most 128 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tags: Option<Vec<String>>,
     /// At most 4,096 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     notes: Option<String>,
     /// The caller's own members, at most 64 KiB of JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     custom_fields: Option<Map<String, Value>>,
     /// Who created it. Only callers see it whose permission reaches the whole account; nothing is known of links from before
     /// this member.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     created_by: Option<AuthorDocument>,
     /// Who changed it last by a request about it, for the same callers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     updated_by: Option<AuthorDocument>,
     /// Only for development, not for print: the short URL leads to an address of this machine or of a local network.
@@ -105,7 +96,6 @@ pub struct RedirectionDocument {
     development: bool,
     /// The platform operator took down the link, or every link that leads to a host of it. Whoever would be redirected there
     /// gets a page (451).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     taken_down: Option<TakenDownDocument>,
     qr: QrDocument,
@@ -147,25 +137,23 @@ impl From<&Author> for AuthorDocument {
 }
 
 /// Why a link was taken down.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TakenDownDocument {
     /// The reason.
     #[schema(example = "Reported as phishing")]
     reason: String,
     /// The host that no link leads to, where it is not the link alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "evil.example")]
     host: Option<String>,
     /// The member of the link that leads to this host: `defaultRedirectUrl`, or `endedUrl` if that alone does. Then the link
     /// leads to its target while it is open.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "defaultRedirectUrl")]
     member: Option<&'static str>,
     /// Since when, in milliseconds since 1970.
     #[schema(example = 1_767_225_600_000_i64)]
     since: i64,
     /// When it ends by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<i64>,
 }
 

@@ -118,8 +118,7 @@ pub(super) struct TaskLogEntryDocument {
 /// Lists the tasks of a batch, newest first.
 #[utoipa::path(get, path = "/batches/{id}/tasks", tag = "Batches", operation_id = "listTasks",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id of the batch, or `<key>:<value>`")),
-    responses((status = 200, description = "One page", body = [TaskDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [TaskDocument])))]
 pub(super) async fn list(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -136,8 +135,7 @@ pub(super) async fn list(
 #[utoipa::path(post, path = "/batches/{id}/tasks", tag = "Batches", operation_id = "createTask",
     params(("id" = String, Path, description = "Id of the batch, or `<key>:<value>`")),
     request_body = TaskDocument,
-    responses((status = 202, description = "Accepted; the body is empty, `Location` is the task's")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 202, description = "Accepted; the body is empty, `Location` is the task's")))]
 pub(super) async fn create(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -156,8 +154,7 @@ pub(super) async fn create(
 #[utoipa::path(get, path = "/batches/{id}/tasks/{taskId}", tag = "Batches", operation_id = "readTask",
     params(("id" = String, Path, description = "Id of the batch, or `<key>:<value>`"),
         ("taskId" = String, Path, description = "Id of the task")),
-    responses((status = 200, description = "The task", body = TaskDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The task", body = TaskDocument)))]
 pub(super) async fn read(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -170,8 +167,7 @@ pub(super) async fn read(
 #[utoipa::path(get, path = "/batches/{id}/tasks/{taskId}/logs", tag = "Batches", operation_id = "listTaskLogs",
     params(("id" = String, Path, description = "Id of the batch, or `<key>:<value>`"),
         ("taskId" = String, Path, description = "Id of the task")),
-    responses((status = 200, description = "Every entry", body = [TaskLogEntryDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Every entry", body = [TaskLogEntryDocument])))]
 pub(super) async fn list_logs(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,

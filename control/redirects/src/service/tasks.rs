@@ -75,8 +75,7 @@ pub async fn create(
     }
     let now = state.clock.now();
     let id = TaskId::new(now.0, state.random16()?);
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let batch = named::find_locked::<Batch>(&mut tx, caller, &grant, batch).await?.id;
     check_domain(&mut tx, caller, population.short_urls.as_ref()).await?;
     accounts::lock(&mut tx, caller.account).await?;

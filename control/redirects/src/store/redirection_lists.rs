@@ -160,9 +160,6 @@ pub async fn list_with(
 }
 
 /// What [`list`] runs as its second attempt, for tests and benchmarks.
-///
-/// # Errors
-/// The database failed.
 pub async fn explain(
     conn: &mut Conn,
     words: WordQuery,

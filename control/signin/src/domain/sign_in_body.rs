@@ -167,34 +167,32 @@ fn second(members: &mut Members<'_>) -> Option<SecondFactor> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn each_fault_of_a_body_is_named() {
-        let check = |found: Option<Vec<String>>, parts: &[&str]| {
-            let found = found.unwrap_or_default();
-            assert_eq!(found.len(), parts.len(), "{found:?}");
-            assert!(found.iter().zip(parts).all(|(fault, part)| fault.contains(part)), "{found:?}");
-        };
         let long = "p".repeat(12);
         let full = json!({"email": "a@b", "password": long, "account": "UKXAGyEf8SQ5eTDmVgGpHqAa", "code": "123456"});
         let read = SignIn::parse(&full).unwrap();
         assert_eq!(read.second, Some(SecondFactor::Code("123456".to_owned())));
-        check(SignIn::parse(&json!({})).err(), &["email is required", "password is required"]);
-        check(
-            SignIn::parse(&json!({"email": "x", "password": "short", "account": "x", "code": 1})).err(),
+        assert_faults(&json!({}), SignIn::parse, &["email is required", "password is required"]);
+        assert_faults(
+            &json!({"email": "x", "password": "short", "account": "x", "code": 1}),
+            SignIn::parse,
             &["email must", "password must have 8", "account must be the id", "code must"],
         );
         let both = json!({"email": "a@b", "password": long, "code": "1", "recoveryCode": "1"});
-        check(SignIn::parse(&both).err(), &["give one of them"]);
-        check(ResetRequest::parse(&json!({"account": 1})).err(), &["email is required", "account must"]);
-        check(Confirmation::of_both(&json!({})).err(), &["password is required", "code or recoveryCode"]);
-        check(Confirmation::of_password(&json!({})).err(), &["password is required"]);
-        check(parse_code(&json!({})).err(), &["code is required"]);
-        check(
-            Acceptance::parse(&json!({"password": "short", "firstName": 1})).err(),
+        assert_faults(&both, SignIn::parse, &["give one of them"]);
+        assert_faults(&json!({"account": 1}), ResetRequest::parse, &["email is required", "account must"]);
+        assert_faults(&json!({}), Confirmation::of_both, &["password is required", "code or recoveryCode"]);
+        assert_faults(&json!({}), Confirmation::of_password, &["password is required"]);
+        assert_faults(&json!({}), parse_code, &["code is required"]);
+        assert_faults(
+            &json!({"password": "short", "firstName": 1}),
+            Acceptance::parse,
             &["password must have 12", "code is required", "firstName must"],
         );
         assert_eq!(Acceptance::parse(&json!({"code": "x"})).unwrap().password, None);

@@ -40,8 +40,7 @@ pub(super) struct AcceptedDocument {
 /// Accepts an invitation. Needs no key; the code works once.
 #[utoipa::path(post, path = "/invitations", tag = "Accounts", operation_id = "acceptInvitation", security(()),
     request_body = AcceptanceDocument,
-    responses((status = 200, description = "The operator, with the first key", body = AcceptedDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The operator, with the first key", body = AcceptedDocument)))]
 pub(super) async fn accept(
     State(state): State<SignInState>,
     info: RequestInfo,

@@ -28,8 +28,7 @@ pub(super) struct LinkDocument {
 #[utoipa::path(post, path = "/console/api/session/link", tag = "Console", operation_id = "signInByLink", security(()),
     request_body = LinkDocument,
     responses((status = 200, description = "The operator; `Set-Cookie` has the session", body = BegunDocument),
-        (status = 401, description = "The link was used or has expired (40103)")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 401, description = "The link was used or has expired (40103)")))]
 pub(super) async fn sign_in(
     State(state): State<SignInState>,
     Visitor(client): Visitor,

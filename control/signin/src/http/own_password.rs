@@ -32,8 +32,7 @@ pub(super) struct OwnPasswordDocument {
 #[utoipa::path(put, path = "/me/password", tag = "Accounts", operation_id = "setMyPassword",
     request_body = OwnPasswordDocument,
     responses((status = 200, description = "Changed; the body is empty"),
-        (status = 409, description = "The operator has no password to change, or is a program")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The operator has no password to change, or is a program")))]
 pub(super) async fn change(
     State(state): State<SignInState>,
     Authenticated(caller): Authenticated,

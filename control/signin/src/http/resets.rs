@@ -45,8 +45,7 @@ pub(super) struct OperatorResetStateDocument {
 #[utoipa::path(post, path = "/console/api/passwordReset", tag = "Console", operation_id = "requestOperatorPasswordReset",
     security(()), request_body = OperatorResetRequestDocument,
     responses((status = 200, description = "An operator with this address gets a mail, at most three an hour",
-        body = OperatorResetStateDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = OperatorResetStateDocument)))]
 pub(super) async fn request(
     State(state): State<SignInState>,
     Visitor(client): Visitor,
@@ -63,8 +62,7 @@ pub(super) async fn request(
 /// wrong passwords; a second factor stays on.
 #[utoipa::path(put, path = "/console/api/passwordReset", tag = "Console", operation_id = "resetOperatorPassword",
     security(()), request_body = OperatorResetDocument,
-    responses((status = 200, description = "Set: sign in with it", body = OperatorResetStateDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Set: sign in with it", body = OperatorResetStateDocument)))]
 pub(super) async fn reset(
     State(state): State<SignInState>,
     Visitor(client): Visitor,

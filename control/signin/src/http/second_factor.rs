@@ -76,8 +76,7 @@ pub(super) struct SecondFactorDocument {
 /// console; takes the cookie of a session.
 #[utoipa::path(post, path = "/console/api/totp", tag = "Console", operation_id = "beginSecondFactor",
     security(("session" = [])), request_body = PasswordDocument,
-    responses((status = 200, description = "The secret, which is shown this once", body = EnrolmentDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The secret, which is shown this once", body = EnrolmentDocument)))]
 pub(super) async fn begin(
     State(state): State<SignInState>,
     SignedIn { caller, .. }: SignedIn,
@@ -94,8 +93,7 @@ pub(super) async fn begin(
 /// takes the cookie of a session.
 #[utoipa::path(put, path = "/console/api/totp", tag = "Console", operation_id = "confirmSecondFactor",
     security(("session" = [])), request_body = CodeDocument,
-    responses((status = 200, description = "Recovery codes, which are shown this once", body = RecoveryCodesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Recovery codes, which are shown this once", body = RecoveryCodesDocument)))]
 pub(super) async fn confirm(
     State(state): State<SignInState>,
     SignedIn { caller, hash }: SignedIn,
@@ -111,8 +109,7 @@ pub(super) async fn confirm(
 /// Turns the second factor off. For the console; takes the cookie of a session.
 #[utoipa::path(post, path = "/console/api/totp/disable", tag = "Console", operation_id = "disableSecondFactor",
     security(("session" = [])), request_body = BothFactorsDocument,
-    responses((status = 200, description = "It is off", body = SecondFactorDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "It is off", body = SecondFactorDocument)))]
 pub(super) async fn disable(
     State(state): State<SignInState>,
     SignedIn { caller, .. }: SignedIn,
@@ -128,8 +125,7 @@ pub(super) async fn disable(
 /// Replaces the recovery codes. For the console; takes the cookie of a session.
 #[utoipa::path(post, path = "/console/api/recoveryCodes", tag = "Console", operation_id = "renewRecoveryCodes",
     security(("session" = [])), request_body = BothFactorsDocument,
-    responses((status = 200, description = "Recovery codes, which are shown this once", body = RecoveryCodesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Recovery codes, which are shown this once", body = RecoveryCodesDocument)))]
 pub(super) async fn renew(
     State(state): State<SignInState>,
     SignedIn { caller, .. }: SignedIn,

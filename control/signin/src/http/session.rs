@@ -122,8 +122,7 @@ impl From<Who> for WhoDocument {
     request_body = SignInDocument,
     responses((status = 200, description = "The operator; `Set-Cookie` has the session", body = BegunDocument),
         (status = 401, description = "The address or the password is wrong (40103), or the second factor is missing or \
-            wrong (40105)")),
-    extensions(("x-maturity" = json!("Beta"))))]
+            wrong (40105)")))]
 pub(super) async fn sign_in(
     State(state): State<SignInState>,
     Visitor(client): Visitor,
@@ -139,8 +138,7 @@ pub(super) async fn sign_in(
 /// Says who is signed in, for the console. Takes the cookie of a session.
 #[utoipa::path(get, path = "/console/api/session", tag = "Console", operation_id = "readSession",
     security(("session" = [])),
-    responses((status = 200, description = "The operator, what it may do, and the session", body = WhoDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The operator, what it may do, and the session", body = WhoDocument)))]
 pub(super) async fn read(
     State(state): State<SignInState>,
     SignedIn { caller, hash }: SignedIn,
@@ -153,8 +151,7 @@ pub(super) async fn read(
 #[utoipa::path(delete, path = "/console/api/session", tag = "Console", operation_id = "signOut",
     security(("session" = [])),
     responses((status = 200, description = "The session has ended; `Set-Cookie` removes the cookie",
-        body = SignOutDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = SignOutDocument)))]
 pub(super) async fn sign_out(
     State(state): State<SignInState>,
     signed_in: Result<SignedIn, ApiError>,

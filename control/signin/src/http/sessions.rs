@@ -54,8 +54,7 @@ impl SessionDocument {
 /// The sessions of the operator who is signed in, oldest first; at most 20. For the console; takes the cookie of a session.
 #[utoipa::path(get, path = "/console/api/sessions", tag = "Console", operation_id = "readSessions",
     security(("session" = [])),
-    responses((status = 200, description = "The sessions that work", body = [SessionDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The sessions that work", body = [SessionDocument])))]
 pub(super) async fn read_all(
     State(state): State<SignInState>,
     SignedIn { caller, hash }: SignedIn,
@@ -68,8 +67,7 @@ pub(super) async fn read_all(
 #[utoipa::path(delete, path = "/console/api/sessions/{id}", tag = "Console", operation_id = "endSession",
     params(("id" = String, Path, description = "Id of the session")),
     security(("session" = [])),
-    responses((status = 200, description = "Ended; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Ended; the body is empty")))]
 pub(super) async fn end(
     State(state): State<SignInState>,
     SignedIn { caller, .. }: SignedIn,

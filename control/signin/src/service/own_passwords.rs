@@ -52,8 +52,7 @@ pub async fn change(
     let place = core.capacity.password(caller)?;
     let new = state.passwords.hash_new(place, "newPassword", change.new, state.salt()?, about(&operator));
     let new = new.await?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let now = core.clock.now();
     let operator = operators::find_locked(&mut tx, operator.account, operator.id).await?;
     let operator = operator.ok_or(SignInFault::WrongPassword)?;

@@ -53,8 +53,7 @@ pub async fn enrol(
     let mut secret = [0; SECRET_LEN];
     core.random.fill(&mut secret)?;
     let sealed = seal(state, operator.id, &secret)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     lock(&mut tx, (operator.account, operator.id)).await?;
     if is_on(store::find_locked(&mut tx, operator.account, operator.id).await?.as_ref()) {
         return Err(SignInFault::AuthenticatorOn.into());
@@ -86,8 +85,7 @@ pub async fn confirm(
     let core = &*state.core;
     let tries = Throttle::Own(operator.id.as_str());
     count(state, tries).await?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let owner = (operator.account, operator.id);
     lock(&mut tx, owner).await?;
     let found = store::find_locked(&mut tx, owner.0, owner.1).await?;

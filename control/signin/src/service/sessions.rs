@@ -91,8 +91,7 @@ pub async fn end(state: &SignInState, caller: &Caller, id: &str) -> Result<(), S
 pub async fn end_with(state: &SignInState, caller: &Caller, hash: &[u8; 32]) -> Result<(), ServiceError> {
     let _ = require(caller, Verb::Read, Access)?;
     let owner = owner(caller)?;
-    let _place = state.core.capacity.write(caller)?;
-    let mut tx = state.core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.core.begin_write(caller).await?;
     let is_ended = operator_sessions::end(&mut tx, owner, hash, state.core.clock.now()).await?;
     tx.commit().await?;
     state.core.key_lookups.revoked();

@@ -64,11 +64,7 @@ impl Collector for Expiries {
 
 struct Readings(Arc<ApiState>);
 
-impl fmt::Debug for Readings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Readings")
-    }
-}
+shared::opaque!(Readings);
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -172,11 +168,7 @@ impl Collector for Readings {
 
 struct Pools(Arc<ApiState>);
 
-impl fmt::Debug for Pools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Pools")
-    }
-}
+shared::opaque!(Pools);
 
 impl Collector for Pools {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {

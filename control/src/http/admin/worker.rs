@@ -9,7 +9,7 @@ use axum::http::{Method, StatusCode};
 use platform::exposition::{self, OPENMETRICS};
 use prometheus_client::{encoding::text, registry::Registry};
 
-use super::{AdminAnswer, JSON, only_reads, process, readings, unknown_path};
+use super::{AdminAnswer, JSON, only_reads, readings, unknown_path};
 use crate::state::ApiState;
 
 /// Time without a query for jobs after which a worker is not ready: three are due in it.
@@ -23,11 +23,7 @@ pub struct WorkerAdmin {
     started: SystemTime,
 }
 
-impl std::fmt::Debug for WorkerAdmin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WorkerAdmin")
-    }
-}
+shared::opaque!(WorkerAdmin);
 
 impl WorkerAdmin {
     /// The counters of a worker under one registry.
@@ -55,7 +51,7 @@ impl WorkerAdmin {
                 let mut shown = String::new();
                 // Writing into a `String` does not fail.
                 let _ = text::encode(&mut shown, &self.registry);
-                (StatusCode::OK, OPENMETRICS, exposition::with(&shown, &process(self.started)))
+                (StatusCode::OK, OPENMETRICS, exposition::with(&shown, &exposition::of_process(self.started)))
             }
             _ => unknown_path(),
         }

@@ -1,79 +1,36 @@
 //! Dimensions of scans, and the sets of them that are counted.
 
-use std::{fmt::Write, str::FromStr};
+use std::fmt::Write;
 
-/// What scans can be grouped and filtered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dimension {
-    /// ISO 3166-1 alpha-2, from the client's address.
-    Country,
-    /// The first subdivision of the country.
-    Region,
-    /// The city: personal data, as in actions.
-    City,
-    /// The operating system.
-    System,
-    /// `phone`, `tablet`, `desktop` or `other`.
-    Device,
-    /// The preferred language, without its region.
-    Language,
-    /// `authenticationStatus` of the Thng when the scan was counted.
-    Verdict,
-    /// Projects that the link is scoped to.
-    Project,
-    /// The product.
-    Product,
-    /// The short URL without its scheme.
-    Link,
-    /// The GTIN of a Digital Link.
-    Gtin,
-    /// The lot of a Digital Link, where the product has links for it.
-    Lot,
-}
-
-impl Dimension {
-    /// Every one.
-    pub const ALL: &'static [Self] = &[
-        Self::Country,
-        Self::Region,
-        Self::City,
-        Self::System,
-        Self::Device,
-        Self::Language,
-        Self::Verdict,
-        Self::Project,
-        Self::Product,
-        Self::Link,
-        Self::Gtin,
-        Self::Lot,
-    ];
-
-    /// Its name in queries and answers.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Country => "country",
-            Self::Region => "region",
-            Self::City => "city",
-            Self::System => "system",
-            Self::Device => "device",
-            Self::Language => "language",
-            Self::Verdict => "verdict",
-            Self::Project => "project",
-            Self::Product => "product",
-            Self::Link => "link",
-            Self::Gtin => "gtin",
-            Self::Lot => "lot",
-        }
-    }
-}
-
-impl FromStr for Dimension {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.iter().copied().find(|dimension| dimension.as_str() == text).ok_or(())
-    }
+shared::words! {
+    /// What scans can be grouped and filtered by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Dimension {
+        /// ISO 3166-1 alpha-2, from the client's address.
+        Country = "country",
+        /// The first subdivision of the country.
+        Region = "region",
+        /// The city: personal data, as in actions.
+        City = "city",
+        /// The operating system.
+        System = "system",
+        /// `phone`, `tablet`, `desktop` or `other`.
+        Device = "device",
+        /// The preferred language, without its region.
+        Language = "language",
+        /// `authenticationStatus` of the Thng when the scan was counted.
+        Verdict = "verdict",
+        /// Projects that the link is scoped to.
+        Project = "project",
+        /// The product.
+        Product = "product",
+        /// The short URL without its scheme.
+        Link = "link",
+        /// The GTIN of a Digital Link.
+        Gtin = "gtin",
+        /// The lot of a Digital Link, where the product has links for it.
+        Lot = "lot",
+    } else ()
 }
 
 /// A set of dimensions by which scans are counted.
@@ -191,7 +148,7 @@ mod tests {
         numbers.dedup();
         assert_eq!(numbers.len(), SERIES.len());
         for dimension in Dimension::ALL {
-            assert_eq!(dimension.as_str().parse(), Ok(*dimension));
+            assert_eq!(dimension.as_str().parse(), Ok(dimension));
         }
         // Links are removed after a time by their number (`store/scan_statistics.rs`).
         let daily: Vec<i16> = SERIES.iter().filter(|one| one.is_daily()).map(|one| one.number).collect();

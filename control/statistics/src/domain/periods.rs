@@ -1,46 +1,22 @@
 //! Cuts a range into hours, days, weeks or months of a time zone.
 
-use std::str::FromStr;
-
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
 
 use super::roll_ups::HOUR_MS;
 
-/// How long the periods of an answer are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interval {
-    /// Hours.
-    Hour,
-    /// Days of the time zone, of 23 to 25 hours.
-    Day,
-    /// Weeks from Monday on.
-    Week,
-    /// Months of the calendar.
-    Month,
-}
-
-impl Interval {
-    /// Every one.
-    pub const ALL: [Self; 4] = [Self::Hour, Self::Day, Self::Week, Self::Month];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-        }
-    }
-}
-
-impl FromStr for Interval {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|interval| interval.as_str() == text).ok_or(())
-    }
+shared::words! {
+    /// How long the periods of an answer are.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Interval {
+        /// Hours.
+        Hour = "hour",
+        /// Days of the time zone, of 23 to 25 hours.
+        Day = "day",
+        /// Weeks from Monday on.
+        Week = "week",
+        /// Months of the calendar.
+        Month = "month",
+    } else ()
 }
 
 /// Hours from one to another one, which is not among them; counted from 1970.

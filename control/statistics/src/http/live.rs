@@ -58,8 +58,7 @@ pub(super) struct LiveScanDocument {
 /// least how many there were: `{"scans":812,"shown":50}`. A comment comes every 15 s where nothing else does. Without
 /// `Accept: text/event-stream` the stream ends at once.
 #[utoipa::path(get, path = "/scans/live", tag = "Scans", operation_id = "streamScans",
-    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = LiveScanDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = LiveScanDocument)))]
 pub(super) async fn stream(
     State(state): State<StatisticsState>,
     Authenticated(caller): Authenticated,

@@ -35,8 +35,7 @@ pub(super) struct ReportedScansDocument {
     request_body = ReportedScansDocument,
     params(("id" = String, Path, description = "Id of the project")),
     responses((status = 201, description = "They are counted", body = ReportedScansDocument),
-        (status = 403, description = "The key is of no owner or admin, or the project was not made by `waymark demo`")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 403, description = "The key is of no owner or admin, or the project was not made by `waymark demo`")))]
 pub(super) async fn add(
     State(state): State<StatisticsState>,
     Authenticated(caller): Authenticated,
@@ -55,8 +54,7 @@ pub(super) async fn add(
 #[utoipa::path(delete, path = "/projects/{id}/scanCounts", tag = "Scans", operation_id = "removeScanCounts",
     params(("id" = String, Path, description = "Id of the project")),
     responses((status = 200, description = "Removed; the body is empty"),
-        (status = 403, description = "The key is of no owner or admin, or the project was not made by `waymark demo`")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 403, description = "The key is of no owner or admin, or the project was not made by `waymark demo`")))]
 pub(super) async fn remove(
     State(state): State<StatisticsState>,
     Authenticated(caller): Authenticated,

@@ -91,8 +91,7 @@ impl From<RuleCount> for RuleCountDocument {
         ("domain" = Option<String>, Query, description = "Short domain"),
         ("from" = Option<String>, Query, description = "Begin: milliseconds since 1970, a date, or a date and time with an offset. It is rounded down to a whole hour. Default: seven days before `to`"),
         ("to" = Option<String>, Query, description = "End, which is not in the range, in the same forms; rounded up. Default: now")),
-    responses((status = 200, description = "The counts", body = RuleStatisticsDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The counts", body = RuleStatisticsDocument)))]
 pub(super) async fn read(
     State(state): State<StatisticsState>,
     State(redirects): State<Redirects>,

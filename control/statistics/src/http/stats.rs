@@ -167,8 +167,7 @@ pub(super) struct StatisticsDocument {
         ("groupBy" = Option<String>, Query, description = "One or two of `country`, `region`, `city`, `system`, `device`, `language`, `verdict`, `project`, `product`, `link`, `gtin`, `lot`, with commas between them"),
         ("filter" = Option<String>, Query, description = "Values of dimensions, such as `country=DE|AT&product=ID`"),
         ("top" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Most groups: those with most scans in the range. Default: 20")),
-    responses((status = 200, description = "The counts", content((StatisticsDocument = "application/json"), (String = "text/csv")))),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The counts", content((StatisticsDocument = "application/json"), (String = "text/csv")))))]
 pub(super) async fn read(
     State(state): State<StatisticsState>,
     Authenticated(caller): Authenticated,

@@ -81,8 +81,7 @@ impl UnknownRequestsDocument {
         ("to" = Option<String>, Query, description = "End, which is not in the range, in the same forms; rounded up. Default: now"),
         ("domain" = Option<String>, Query, description = "Only this short domain"),
         ("top" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Most rows. Default: 20")),
-    responses((status = 200, description = "The counts", body = UnknownScansDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The counts", body = UnknownScansDocument)))]
 pub(super) async fn read(
     State(state): State<StatisticsState>,
     Authenticated(caller): Authenticated,

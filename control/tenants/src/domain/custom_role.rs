@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::{id::RoleId, time::UnixMillis};
 
 use super::{
@@ -17,24 +18,15 @@ use super::{
 /// Subjects of the vendor that Waymark does not have: permissions for them are kept and allow nothing.
 const FOREIGN: [&str; 5] = ["purchaseOrders", "shipmentNotices", "adiOrders", "containers", "reactor"];
 
-/// Whom a role is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RoleKind {
-    /// Operators.
-    #[default]
-    Operator,
-    /// Users of applications.
-    User,
-}
-
-impl RoleKind {
-    /// The kind as it is stored and shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::User => "userInApp",
-        }
+shared::words! {
+    /// Whom a role is for.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum RoleKind {
+        /// Operators.
+        #[default]
+        Operator = "operator",
+        /// Users of applications.
+        User = "userInApp",
     }
 }
 
@@ -77,6 +69,7 @@ const ALWAYS: [(&str, &str); 5] = [
 ];
 
 /// The members of a role beside its name; stored as one document.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RoleDetails {
@@ -90,13 +83,10 @@ pub struct RoleDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathAccess>,
     /// Names of parts of an application; kept, not used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ui_permissions: Option<Vec<String>>,
     /// The part that an application begins with; kept, not used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
     /// A number that the vendor's client sends with roles of users; kept, not used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
 }
 

@@ -8,26 +8,16 @@ use super::{audit::Entry, members::Members};
 /// Members that a `PUT` keeps where it leaves them out, and removes where they are null.
 const KEPT: [&str; 6] = ["statusCode", "validFrom", "validUntil", "maxScans", "status", "endedUrl"];
 
-/// What a change did with the link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// It was made.
-    Created,
-    /// It was changed.
-    Updated,
-    /// It was deleted.
-    Deleted,
-}
-
-impl ChangeKind {
-    /// The name that answers have.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Deleted => "deleted",
-        }
+shared::words! {
+    /// What a change did with the link.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ChangeKind {
+        /// It was made.
+        Created = "created",
+        /// It was changed.
+        Updated = "updated",
+        /// It was deleted.
+        Deleted = "deleted",
     }
 }
 

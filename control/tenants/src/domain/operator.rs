@@ -26,32 +26,15 @@ const MAX_ROLES: usize = 20;
 /// What a condition says before the id of a project.
 const OF_PROJECT: &str = "project=";
 
-/// Who an operator is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OperatorKind {
-    /// Somebody with a mail address.
-    Person,
-    /// A program, with a name.
-    Machine,
-}
-
-impl OperatorKind {
-    /// The kind as it is stored.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Person => "person",
-            Self::Machine => "machine",
-        }
-    }
-}
-
-impl std::str::FromStr for OperatorKind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Person, Self::Machine].into_iter().find(|kind| kind.as_str() == text).ok_or(())
-    }
+shared::words! {
+    /// Who an operator is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum OperatorKind {
+        /// Somebody with a mail address.
+        Person = "person",
+        /// A program, with a name.
+        Machine = "machine",
+    } else ()
 }
 
 /// An invitation that was not accepted yet.
@@ -308,16 +291,10 @@ pub fn conditions(projects: Option<&[ProjectId]>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
-
-    fn check(body: &Value, faults: &[&str], found: &Vec<String>) {
-        assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-        for (fault, part) in found.iter().zip(faults) {
-            assert!(fault.contains(part), "{body}: {fault}");
-        }
-    }
 
     #[test]
     fn each_fault_of_an_access_is_named() {
@@ -339,19 +316,19 @@ mod tests {
                 vec!["conditions[0]", "conditions[1]"],
             ),
         ] {
-            check(&body, &faults, &AccessChange::parse(&body, purpose).err().unwrap_or_default());
+            assert_faults(&body, |body| AccessChange::parse(body, purpose), &faults);
         }
         for (body, faults) in [
             (json!({"name": "press", "role": "printer"}), vec![]),
             (json!({"policies": ["printer"]}), vec!["name is required"]),
         ] {
-            check(&body, &faults, &AccessChange::parse_token(&body).err().unwrap_or_default());
+            assert_faults(&body, AccessChange::parse_token, &faults);
         }
         for (body, faults) in [
             (json!({"firstName": "", "email": 1}), vec![]),
             (json!({"firstName": 1, "lastName": []}), vec!["firstName", "lastName"]),
         ] {
-            check(&body, &faults, &OperatorChange::parse(&body).err().unwrap_or_default());
+            assert_faults(&body, OperatorChange::parse, &faults);
         }
     }
 

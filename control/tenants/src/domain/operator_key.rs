@@ -54,26 +54,16 @@ pub struct OperatorKey {
     pub networks: Networks,
 }
 
-/// Whether a key works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyStatus {
-    /// It does.
-    Active,
-    /// It did until its time was over.
-    Expired,
-    /// It was revoked.
-    Revoked,
-}
-
-impl KeyStatus {
-    /// The status as it is shown.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-        }
+shared::words! {
+    /// Whether a key works.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum KeyStatus {
+        /// It does.
+        Active = "active",
+        /// It did until its time was over.
+        Expired = "expired",
+        /// It was revoked.
+        Revoked = "revoked",
     }
 }
 

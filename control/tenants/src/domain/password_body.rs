@@ -86,30 +86,33 @@ fn required_new_password(members: &mut Members<'_>, member: &str) -> Option<Pass
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn each_fault_of_a_body_is_named() {
-        let check = |found: Option<Vec<String>>, parts: &[&str]| {
-            let found = found.unwrap_or_default();
-            assert_eq!(found.len(), parts.len(), "{found:?}");
-            assert!(found.iter().zip(parts).all(|(fault, part)| fault.contains(part)), "{found:?}");
-        };
-        check(Reset::parse(&json!({"code": "x", "password": "p".repeat(12)})).err(), &[]);
-        check(Reset::parse(&json!({})).err(), &["code is required", "password is required"]);
-        check(
-            Reset::parse(&json!({"code": 1, "password": "short"})).err(),
+        assert_faults(&json!({"code": "x", "password": "p".repeat(12)}), Reset::parse, &[]);
+        assert_faults(&json!({}), Reset::parse, &["code is required", "password is required"]);
+        assert_faults(
+            &json!({"code": 1, "password": "short"}),
+            Reset::parse,
             &["code must", "password must have 12"],
         );
-        check(
-            PasswordChange::parse(&json!({"password": "p".repeat(8), "newPassword": "p".repeat(12)})).err(),
+        assert_faults(
+            &json!({"password": "p".repeat(8), "newPassword": "p".repeat(12)}),
+            PasswordChange::parse,
             &[],
         );
-        check(PasswordChange::parse(&json!({})).err(), &["password is required", "newPassword is required"]);
-        check(
-            PasswordChange::parse(&json!({"password": 1, "newPassword": "short"})).err(),
+        assert_faults(
+            &json!({}),
+            PasswordChange::parse,
+            &["password is required", "newPassword is required"],
+        );
+        assert_faults(
+            &json!({"password": 1, "newPassword": "short"}),
+            PasswordChange::parse,
             &["password must be", "newPassword must have 12"],
         );
     }

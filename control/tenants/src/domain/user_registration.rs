@@ -4,30 +4,20 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Who gets the code that activates a user, and which passwords are taken.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum UserRegistration {
-    /// The mailbox: whoever activates a user reads its mail. Passwords have the length of today.
-    #[default]
-    Mail,
-    /// The caller, as in the first contract: an address proves nothing. Passwords may be as short as they were then.
-    Caller,
+shared::words! {
+    /// Who gets the code that activates a user, and which passwords are taken.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum UserRegistration {
+        /// The mailbox: whoever activates a user reads its mail. Passwords have the length of today.
+        #[default]
+        Mail = "mail",
+        /// The caller, as in the first contract: an address proves nothing. Passwords may be as short as they were then.
+        Caller = "caller",
+    }
 }
 
 impl UserRegistration {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Mail, Self::Caller];
-
-    /// As accounts name it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mail => "mail",
-            Self::Caller => "caller",
-        }
-    }
-
     /// Whether it is the default, which is not stored.
     #[must_use]
     pub fn is_default(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::{Extension, Json, extract::State, response::Response};
 use mail::Outbox;
 use serde::Serialize;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, ShownKey},
@@ -35,6 +36,7 @@ use crate::{
 };
 
 /// What an operator may do in an account.
+#[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OperatorAccessDocument {
@@ -55,14 +57,12 @@ pub(super) struct OperatorAccessDocument {
     #[schema(read_only, example = "active")]
     status: &'static str,
     /// When the invitation ends, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     invited_until: Option<i64>,
     /// Address of a person; given on create.
     #[schema(example = "ada@example.com")]
     email: String,
     /// Name of a program, 1 to 256 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "printing line 3")]
     name: Option<String>,
     /// First name of a person, at most 256 characters.
@@ -81,7 +81,6 @@ pub(super) struct OperatorAccessDocument {
     conditions: Vec<String>,
     /// The key of the request, in the caller's own access; keys of others are not stored, and that of a session of the
     /// console is not shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     api_key: Option<String>,
     #[serde(flatten)]
@@ -216,8 +215,7 @@ accesses!(
 #[utoipa::path(post, path = "/accounts/{id}/operatorAccess", tag = "Accounts", operation_id = "inviteOperator",
     params(("id" = String, Path, description = "Id of the account")),
     request_body = OperatorAccessDocument,
-    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)))]
 pub(super) async fn invite(
     State(core): State<Arc<Core>>,
     State(outbox): State<Arc<Outbox>>,
@@ -239,8 +237,7 @@ pub(super) async fn invite(
     operation_id = "inviteOperatorAgain",
     params(("id" = String, Path, description = "Id of the account"),
         ("access" = String, Path, description = "Id of the access")),
-    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)))]
 pub(super) async fn invite_again(
     State(core): State<Arc<Core>>,
     State(outbox): State<Arc<Outbox>>,
@@ -259,8 +256,7 @@ pub(super) async fn invite_again(
     operation_id = "removeOperator",
     params(("id" = String, Path, description = "Id of the account"),
         ("access" = String, Path, description = "Id of the access")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Removed; the body is empty")))]
 pub(super) async fn remove(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -272,8 +268,7 @@ pub(super) async fn remove(
 /// Lists the programs that have access to the account.
 #[utoipa::path(get, path = "/accessTokens", tag = "Accounts", operation_id = "listAccessTokens",
     params(PageParams),
-    responses((status = 200, description = "One page", body = [OperatorAccessDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [OperatorAccessDocument])))]
 pub(super) async fn list_tokens(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -292,8 +287,7 @@ pub(super) async fn list_tokens(
 /// Makes a program that works in the account, with its first key. The answer is the only one that holds the key.
 #[utoipa::path(post, path = "/accessTokens", tag = "Accounts", operation_id = "createAccessToken",
     request_body = OperatorAccessDocument,
-    responses((status = 201, description = "The access, with the key", body = OperatorAccessDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The access, with the key", body = OperatorAccessDocument)))]
 pub(super) async fn create_token(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

@@ -12,6 +12,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 
 use web::{
@@ -38,11 +39,11 @@ use crate::{
 const LINES: u32 = 100;
 
 /// An entry of the audit trail: one change, and who made it.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntryDocument {
     /// Its place in the chain of the account, from 1. It gets one within seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 4711)]
     number: Option<i64>,
     /// When the request came, in milliseconds since 1970.
@@ -53,19 +54,15 @@ pub struct AuditEntryDocument {
     #[schema(example = "operator")]
     actor_type: String,
     /// Id of the operator or application; a command and a key of the platform have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     actor: Option<String>,
     /// Id of the key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "9F86D081884C7D659A2FEAA0")]
     key: Option<String>,
     /// The network of the client: the first 24 bits of an IPv4 address, the first 48 of IPv6.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "192.0.2.0/24")]
     network: Option<String>,
     /// The `X-Request-Id` of the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     /// Method and route, `PUBLISH` for a message of MQTT or a WebSocket, or a command.
     #[schema(example = "PUT /redirections/{shortId}")]
@@ -77,11 +74,9 @@ pub struct AuditEntryDocument {
     #[schema(example = "tn.gg/K7Q2M4XA9R")]
     resource_id: String,
     /// What was before, as far as it differs; missing where something was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"defaultRedirectUrl": "https://example.com/old"}))]
     before: Option<Box<RawValue>>,
     /// What is now, as far as it differs; missing where something was removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"defaultRedirectUrl": "https://example.com/new"}))]
     after: Option<Box<RawValue>>,
 }
@@ -111,8 +106,7 @@ impl From<Entry> for AuditEntryDocument {
 #[utoipa::path(get, path = "/audit", tag = "Audit", operation_id = "listAuditEntries",
     params(PageParams,
         ("filter" = Option<String>, Query, description = "By `createdAt`, `actor`, `key`, `operation`, `resource`, `resourceId` and `requestId`")),
-    responses((status = 200, description = "One page", body = [AuditEntryDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [AuditEntryDocument])))]
 pub(super) async fn list(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -131,8 +125,7 @@ pub(super) async fn list(
     params(("from" = Option<i64>, Query, description = "Only entries made then or later: `createdAt`"),
         ("to" = Option<i64>, Query, description = "Only entries made until then")),
     responses((status = 200, description = "The lines", content_type = "application/x-ndjson",
-        body = AuditEntryDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = AuditEntryDocument)))]
 pub(super) async fn export(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

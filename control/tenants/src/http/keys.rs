@@ -12,6 +12,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 use shared::time::UnixMillis;
 use utoipa::ToSchema;
 use web::{
@@ -38,6 +39,7 @@ use crate::{
 };
 
 /// A key of an operator, without the key itself.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OperatorKeyDocument {
@@ -55,7 +57,6 @@ pub(super) struct OperatorKeyDocument {
     operator: String,
     /// Id of the project that it is confined to. It may do there what the secret key of an application may, and manage
     /// keys that are confined to the same project.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     project: Option<String>,
     /// The addresses and networks (CIDR) from which it may be used, at most 100; everywhere if there are none.
@@ -63,7 +64,6 @@ pub(super) struct OperatorKeyDocument {
     #[schema(required = false, example = json!(["192.0.2.0/24"]))]
     networks: Vec<String>,
     /// Id of the operator who made it, unless a command did.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     created_by: Option<String>,
     /// When it was created, in milliseconds since 1970.
@@ -73,15 +73,12 @@ pub(super) struct OperatorKeyDocument {
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     updated_at: i64,
     /// The hour in which it was last used, in milliseconds since 1970; up to a minute late.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     last_used_at: Option<i64>,
     /// When it ceases to work, in milliseconds since 1970. In a change 0 stands for never.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 4_102_444_800_000_i64)]
     expires_at: Option<i64>,
     /// When it was revoked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     revoked_at: Option<i64>,
 }
@@ -119,8 +116,7 @@ pub(super) struct NewOperatorKeyDocument {
 /// Lists the keys of operators, newest first, also those that do not work any more.
 #[utoipa::path(get, path = "/keys", tag = "Keys", operation_id = "listKeys",
     params(PageParams),
-    responses((status = 200, description = "One page", body = [OperatorKeyDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [OperatorKeyDocument])))]
 pub(super) async fn list(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -136,8 +132,7 @@ pub(super) async fn list(
 /// Makes a key for the operator who asks. The answer is the only one that holds the key itself.
 #[utoipa::path(post, path = "/keys", tag = "Keys", operation_id = "createKey",
     request_body = OperatorKeyDocument,
-    responses((status = 201, description = "The key, shown this once", body = NewOperatorKeyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The key, shown this once", body = NewOperatorKeyDocument)))]
 pub(super) async fn create(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -151,8 +146,7 @@ pub(super) async fn create(
 /// Reads a key of an operator, without the key itself.
 #[utoipa::path(get, path = "/keys/{id}", tag = "Keys", operation_id = "readKey",
     params(("id" = String, Path, description = "Id of the key")),
-    responses((status = 200, description = "The key", body = OperatorKeyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The key", body = OperatorKeyDocument)))]
 pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -167,8 +161,7 @@ pub(super) async fn read(
     params(("id" = String, Path, description = "Id of the key")),
     request_body(content = OperatorKeyDocument, description = "The members to change; the others may be left out"),
     responses((status = 200, description = "The whole key", body = OperatorKeyDocument),
-        (status = 409, description = "The key was revoked, or no other would reach the account")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The key was revoked, or no other would reach the account")))]
 pub(super) async fn update(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -189,8 +182,7 @@ pub(super) async fn update(
     params(("id" = String, Path, description = "Id of the key")),
     request_body(content = Object, description = "How long the old key works on"),
     responses((status = 201, description = "The new key, shown this once", body = NewOperatorKeyDocument),
-        (status = 409, description = "The key does not work any more")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The key does not work any more")))]
 pub(super) async fn rotate(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -206,8 +198,7 @@ pub(super) async fn rotate(
 #[utoipa::path(delete, path = "/keys/{id}", tag = "Keys", operation_id = "revokeKey",
     params(("id" = String, Path, description = "Id of the key")),
     responses((status = 200, description = "Revoked; the body is empty"),
-        (status = 409, description = "The key was revoked before, or no other reaches the account")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The key was revoked before, or no other reaches the account")))]
 pub(super) async fn revoke(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

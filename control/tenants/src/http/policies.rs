@@ -88,8 +88,7 @@ impl From<Role> for PolicyDocument {
 /// Lists access policies, newest first: those that the account made, then those that every account has.
 #[utoipa::path(get, path = "/accessPolicies", tag = "Roles", operation_id = "listAccessPolicies",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [PolicyDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [PolicyDocument])))]
 pub(super) async fn list(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -108,8 +107,7 @@ pub(super) async fn list(
 /// Makes an access policy.
 #[utoipa::path(post, path = "/accessPolicies", tag = "Roles", operation_id = "createAccessPolicy",
     request_body = PolicyDocument,
-    responses((status = 201, description = "The policy", body = PolicyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The policy", body = PolicyDocument)))]
 pub(super) async fn create(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -125,8 +123,7 @@ pub(super) async fn create(
 /// Reads an access policy.
 #[utoipa::path(get, path = "/accessPolicies/{id}", tag = "Roles", operation_id = "readAccessPolicy",
     params(("id" = String, Path, description = "Id of the policy")),
-    responses((status = 200, description = "The policy", body = PolicyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The policy", body = PolicyDocument)))]
 pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -140,8 +137,7 @@ pub(super) async fn read(
 #[utoipa::path(put, path = "/accessPolicies/{id}", tag = "Roles", operation_id = "updateAccessPolicy",
     params(("id" = String, Path, description = "Id of the policy")),
     request_body(content = PolicyDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole policy", body = PolicyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The whole policy", body = PolicyDocument)))]
 pub(super) async fn update(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -155,8 +151,7 @@ pub(super) async fn update(
 /// Removes an access policy that nobody has.
 #[utoipa::path(delete, path = "/accessPolicies/{id}", tag = "Roles", operation_id = "deleteAccessPolicy",
     params(("id" = String, Path, description = "Id of the policy")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Removed; the body is empty")))]
 pub(super) async fn delete(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use serde::Serialize;
+use serde_with_macros::skip_serializing_none;
 use shared::time::UnixMillis;
 use utoipa::ToSchema;
 use web::{access::Authenticated, api_error::ApiError, extract::Path};
@@ -14,11 +15,11 @@ use crate::{
 };
 
 /// The limit of an account for a quota, and its use.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaDocument {
     /// How much the account may have; absent is any amount.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1_000_000)]
     limit: Option<u64>,
     /// Whether it was set for this account and not for all.
@@ -26,7 +27,6 @@ pub struct QuotaDocument {
     own: bool,
     /// How much the account has: by now, or today. Absent while it is counted for the first time, and for `eventsPerDay`
     /// without a limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 41_230)]
     used: Option<u64>,
     /// Without a limit at most 100,000 are counted: there are more.
@@ -34,10 +34,8 @@ pub struct QuotaDocument {
     #[schema(required = false)]
     more: bool,
     /// Scans above the quota today: they were redirected and are in `hits`, and were not stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     not_stored: Option<u64>,
     /// When the day is over, in milliseconds since 1970: quotas of a day begin again at midnight in UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1_767_225_600_000_i64)]
     resets_at: Option<i64>,
 }
@@ -110,8 +108,7 @@ impl QuotasDocument {
 /// limit and its use: 403 for what an account holds, 429 with `Retry-After` for what it writes in a day or has open.
 #[utoipa::path(get, path = "/accounts/{id}/quotas", tag = "Accounts", operation_id = "readAccountQuotas",
     params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)))]
 pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

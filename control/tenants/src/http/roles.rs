@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
+use serde_with_macros::skip_serializing_none;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -90,26 +91,22 @@ pub(super) fn described(about: &str) -> CommonDocument {
 }
 
 /// What a role allows: a group of permissions that is given or not, or for users the access to a path.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PermissionDocument {
     /// Name of the group.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only, example = "global_read")]
     name: Option<&'static str>,
     /// What one may do with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     description: Option<&'static str>,
     /// Whether the role gives the whole group.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = true)]
     enabled: Option<bool>,
     /// A path.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "/thngs")]
     path: Option<String>,
     /// What users may do there: some of `c` (create), `r` (read), `u` (update) and `d` (delete).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "cr")]
     access: Option<String>,
 }
@@ -140,8 +137,7 @@ impl PermissionDocument {
 
 /// Lists roles, newest first: those that the account made, then those that every account has.
 #[utoipa::path(get, path = "/roles", tag = "Roles", operation_id = "listRoles", params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [RoleDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [RoleDocument])))]
 pub(super) async fn list(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -160,8 +156,7 @@ pub(super) async fn list(
 /// Makes a role. One for operators reads (`global_read`) until more is given; one for users allows what every user may.
 #[utoipa::path(post, path = "/roles", tag = "Roles", operation_id = "createRole",
     request_body = RoleDocument,
-    responses((status = 201, description = "The role", body = RoleDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The role", body = RoleDocument)))]
 pub(super) async fn create(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -177,8 +172,7 @@ pub(super) async fn create(
 /// Reads a role.
 #[utoipa::path(get, path = "/roles/{id}", tag = "Roles", operation_id = "readRole",
     params(("id" = String, Path, description = "Id of the role")),
-    responses((status = 200, description = "The role", body = RoleDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The role", body = RoleDocument)))]
 pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -192,8 +186,7 @@ pub(super) async fn read(
 #[utoipa::path(put, path = "/roles/{id}", tag = "Roles", operation_id = "updateRole",
     params(("id" = String, Path, description = "Id of the role")),
     request_body(content = RoleDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole role", body = RoleDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The whole role", body = RoleDocument)))]
 pub(super) async fn update(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -207,8 +200,7 @@ pub(super) async fn update(
 /// Removes a role that nobody has.
 #[utoipa::path(delete, path = "/roles/{id}", tag = "Roles", operation_id = "deleteRole",
     params(("id" = String, Path, description = "Id of the role")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Removed; the body is empty")))]
 pub(super) async fn delete(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -220,8 +212,7 @@ pub(super) async fn delete(
 /// Lists what a role allows.
 #[utoipa::path(get, path = "/roles/{id}/permissions", tag = "Roles", operation_id = "listPermissions",
     params(("id" = String, Path, description = "Id of the role")),
-    responses((status = 200, description = "Every group or path", body = [PermissionDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Every group or path", body = [PermissionDocument])))]
 pub(super) async fn list_permissions(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -236,8 +227,7 @@ pub(super) async fn list_permissions(
 #[utoipa::path(put, path = "/roles/{id}/permissions", tag = "Roles", operation_id = "updatePermissions",
     params(("id" = String, Path, description = "Id of a role for users")),
     request_body = [PermissionDocument],
-    responses((status = 200, description = "Every path", body = [PermissionDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Every path", body = [PermissionDocument])))]
 pub(super) async fn update_permissions(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -253,8 +243,7 @@ pub(super) async fn update_permissions(
 #[utoipa::path(get, path = "/roles/{id}/permissions/{name}", tag = "Roles", operation_id = "readPermission",
     params(("id" = String, Path, description = "Id of the role"),
         ("name" = String, Path, description = "Name of the group")),
-    responses((status = 200, description = "The group", body = PermissionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The group", body = PermissionDocument)))]
 pub(super) async fn read_permission(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -269,8 +258,7 @@ pub(super) async fn read_permission(
     params(("id" = String, Path, description = "Id of the role"),
         ("name" = String, Path, description = "Name of the group")),
     request_body = PermissionDocument,
-    responses((status = 200, description = "The group", body = PermissionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The group", body = PermissionDocument)))]
 pub(super) async fn update_permission(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

@@ -160,9 +160,6 @@ fn changed(
 }
 
 /// Checks the trail of an account; returns the number of its entries, or what is wrong with it.
-///
-/// # Errors
-/// The database failed.
 pub async fn verify(db: &Db, key: &[u8; 32], account: AccountId) -> Result<Result<i64, Broken>, StoreError> {
     let mut conn = db.read().await?;
     loop {
@@ -211,9 +208,6 @@ async fn verify_once(
 }
 
 /// Entries of any account that are in no chain, because they cannot be read: where they are kept, and what is wrong.
-///
-/// # Errors
-/// The database failed.
 pub async fn rejects(db: &Db) -> Result<Vec<(i64, String)>, StoreError> {
     store::list_rejects(&mut db.read().await?, PAGE).await
 }

@@ -54,8 +54,7 @@ pub async fn create(core: &Core, caller: &Caller, change: KeyChange) -> Result<N
     let grant = require(caller, Verb::Create, OperatorKeys)?;
     let label = change.label.ok_or(TenantsError::LabelMissing)?;
     let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     // An operator confined by its role makes keys that follow the role; a key of one project makes keys of that project.
     let project = match &change.project {
         Some(text) => Some(project_in_reach(&mut tx, caller, &grant, text).await.map_err(of_body)?),
@@ -139,8 +138,7 @@ pub async fn update(
     let grant = require(caller, Verb::Update, OperatorKeys)?;
     let now = core.clock.now();
     let narrows = change.expires_at.is_some() || change.networks.is_some();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let key = find_locked(&mut tx, caller, &grant, id, now).await?;
     if key.replaced_at.is_some() && change.expires_at.is_some() {
         return Err(TenantsError::EndOfReplacedKey.into());
@@ -169,8 +167,7 @@ pub async fn rotate(core: &Core, caller: &Caller, id: &str, overlap_ms: u32) -> 
     let now = core.clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let old = find_locked(&mut tx, caller, &grant, id, now).await?;
     if old.status(now) == KeyStatus::Expired {
         return Err(TenantsError::KeyExpired.into());
@@ -205,8 +202,7 @@ pub async fn revoke(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, OperatorKeys)?;
     let now = core.clock.now();
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let key = find_locked(&mut tx, caller, &grant, id, now).await?;
     if key.is_lasting(client, now) {
         keep_another(&mut tx, caller, &key, client, now).await?;

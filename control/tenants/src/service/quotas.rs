@@ -29,9 +29,6 @@ const PENDING_STEP: u32 = 1_000;
 const STALE_STEP: u32 = 10;
 
 /// Limit and use of each quota of an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(core: &Core, account: AccountId) -> Result<Vec<Usage>, ServiceError> {
     let count_open = |quota| core.open_quotas.count_all(&core.db, account, quota);
     let count_scans = |since, most| core.dependents.count_scans(account, since, most);
@@ -40,9 +37,6 @@ pub async fn list(core: &Core, account: AccountId) -> Result<Vec<Usage>, Service
 
 /// The same for a command beside the processes that serve. `count_scans` counts scans by edges since a time, by looking at
 /// no more than so many.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_of_database<S: Future<Output = Result<u64, StoreError>>>(
     db: &Db,
     account: AccountId,
@@ -132,9 +126,6 @@ pub async fn count_pending(
 }
 
 /// Counts again what an account holds, and says in the log what was wrong.
-///
-/// # Errors
-/// The database failed.
 pub async fn recount(
     db: &Db,
     account: AccountId,
@@ -150,9 +141,6 @@ pub async fn recount(
 
 /// Gives limits to accounts that have none though one is set for all, and takes those that are set no more. Both happen
 /// when an account is made while a limit for all changes, or by an older release.
-///
-/// # Errors
-/// The database failed.
 pub async fn apply_defaults(db: &Db, now: UnixMillis) -> Result<(), ServiceError> {
     if quota_limits::differ(&mut db.read().await?).await? {
         let mut tx = db.begin(&Ctx::default()).await?;

@@ -284,9 +284,6 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Ent
 }
 
 /// How the database finds a page of entries, for tests.
-///
-/// # Errors
-/// The database failed.
 pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<listing::Explained, StoreError> {
     listing::explain(conn, &LIST, selection).await
 }

@@ -3,7 +3,7 @@
 //! An item has at most one case of each kind. Believed scans open it and add to its evidence; a person dismisses or
 //! confirms it. A dismissed case reopens only on new evidence; a confirmed one stays until a person changes it.
 
-use std::{collections::BTreeSet, str::FromStr};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,70 +32,29 @@ const MAX_NAMES: usize = 300;
 /// Signs that an inspector saw: each inspection is new evidence.
 const INSPECTIONS: [&str; 3] = ["physicalChecks", "watermarkChecks", "markingsChecks"];
 
-/// The subject of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CaseKind {
-    /// The item may be a copy.
-    Counterfeit,
-    /// The item was seen outside of its markets.
-    GrayMarket,
+shared::words! {
+    /// The subject of a case.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CaseKind {
+        /// The item may be a copy.
+        Counterfeit = "counterfeit",
+        /// The item was seen outside of its markets.
+        GrayMarket = "grayMarket",
+    } else ()
 }
 
-impl CaseKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Counterfeit, Self::GrayMarket];
-
-    /// The kind as the API writes and the store keeps it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Counterfeit => "counterfeit",
-            Self::GrayMarket => "grayMarket",
-        }
-    }
-}
-
-impl FromStr for CaseKind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(())
-    }
-}
-
-/// The states of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum CaseStatus {
-    /// Not decided yet, or reopened by new evidence.
-    Open,
-    /// The evidence so far is dismissed.
-    Dismissed,
-    /// Confirmed; later scans do not change it.
-    Confirmed,
-}
-
-impl CaseStatus {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Open, Self::Dismissed, Self::Confirmed];
-
-    /// The state as the API writes and the store keeps it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Dismissed => "dismissed",
-            Self::Confirmed => "confirmed",
-        }
-    }
-}
-
-impl FromStr for CaseStatus {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(())
-    }
+shared::words! {
+    /// The states of a case.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum CaseStatus {
+        /// Not decided yet, or reopened by new evidence.
+        Open = "open",
+        /// The evidence so far is dismissed.
+        Dismissed = "dismissed",
+        /// Confirmed; later scans do not change it.
+        Confirmed = "confirmed",
+    } else ()
 }
 
 /// The evidence of a case: the maximum over its scans since the item was commissioned.

@@ -1,11 +1,9 @@
 //! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
 
-use platform::settings::{Log, Network, with_file};
+use platform::settings::{Log, Network};
 use serde::{Deserialize, Serialize};
 
 use control::config::{AcmeTexts, LimitSettings, MailTexts, OidcTexts, ScanTexts};
-
-use super::ConfigError;
 
 /// Every setting of `waymark up`; flags win over variables, and both over the TOML file.
 ///
@@ -189,16 +187,4 @@ pub struct Settings {
     /// http://127.0.0.1:4318 [default: none]
     #[arg(long, env = "WAYMARK_OTLP_URL", value_name = "URL", hide_env_values = true)]
     pub otlp_url: Option<String>,
-}
-
-impl Settings {
-    /// Adds what the TOML file says, where neither flag nor variable says anything.
-    ///
-    /// An empty text counts as unset, as compose files write it.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not TOML, or has a key that is unknown.
-    pub(super) fn with_file(&self) -> Result<Self, ConfigError> {
-        with_file(self, self.config.as_deref())
-    }
 }

@@ -45,6 +45,13 @@ impl Waymark {
         Self::start_with(folder, config).await
     }
 
+    /// One with a Thng; gives its id, too.
+    pub(crate) async fn with_thng() -> (Self, String) {
+        let service = Self::start().await;
+        let thng = service.thng().await;
+        (service, thng)
+    }
+
     pub(crate) async fn start_with(folder: TempDir, config: Config) -> Self {
         let stop = CancellationToken::new();
         let running = standalone::up(config, stop.clone()).await.unwrap();

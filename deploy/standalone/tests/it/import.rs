@@ -26,8 +26,7 @@ async fn targets(service: &Waymark) -> HashMap<String, usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn good_lines_are_in_and_bad_ones_have_their_reason() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let file = write(
         &service.folder.path().join("links.csv"),
         &format!(
@@ -85,8 +84,7 @@ async fn good_lines_are_in_and_bad_ones_have_their_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_is_an_import() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let mut text = String::new();
     let closed = r#","validFrom":5,"validUntil":1577836800000,"status":"paused","endedUrl":"https://example.com/over","statusCode":308,"maxScans":7"#;
     for at in 0..250 {
@@ -148,8 +146,7 @@ async fn an_export_is_an_import() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_import_goes_on_and_creates_each_line_once() {
     const ROWS: usize = 3_000;
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let mut text = "platformId,defaultRedirectUrl\n".to_owned();
     for at in 0..ROWS {
         // Every hundredth line is refused: rejects are exact after a kill too.
@@ -195,8 +192,7 @@ async fn a_killed_import_goes_on_and_creates_each_line_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_outlasts_a_restart_of_the_service() {
     const ROWS: usize = 2_000;
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let mut text = "platformId,defaultRedirectUrl\n".to_owned();
     for at in 0..ROWS {
         writeln!(text, "{thng},https://example.com/{at}").unwrap();

@@ -124,8 +124,7 @@ async fn a_dry_run_changes_nothing_and_says_what_an_import_would_do() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_of_spreadsheets_are_read_whatever_separates_and_encodes_them() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let utf16 = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
         std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(bytes).collect()
     };
@@ -202,8 +201,7 @@ async fn things_and_codes_are_made_in_one_run_and_not_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_corrected_after_a_kill_creates_each_line_once() {
     const ROWS: usize = 1_000;
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let text = |bad: &str| {
         let mut text = "platformId,defaultRedirectUrl\n".to_owned();
         for at in 0..ROWS {
@@ -234,8 +232,7 @@ async fn a_file_corrected_after_a_kill_creates_each_line_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn imports_at_the_same_time_create_each_line_once() {
     const ROWS: usize = 500;
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let mut text = "shortId,platformId,defaultRedirectUrl\n".to_owned();
     for at in 0..ROWS {
         let id = if at % 2 == 0 { String::new() } else { format!("C{at}") };

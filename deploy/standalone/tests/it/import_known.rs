@@ -71,8 +71,7 @@ async fn rows_of_an_earlier_import_are_there_whatever_became_of_their_codes() {
 /// Without the file of known rows, a row is there whose resource has a redirection to the same target.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_were_found_are_noted_too() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/a", "shortId": "HERE"});
     assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);
     let file = service.folder.path().join("links.csv");

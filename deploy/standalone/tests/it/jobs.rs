@@ -8,8 +8,7 @@ use crate::harness::{DOMAIN, Waymark};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_is_submitted_and_its_failures_are_printed() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "J1"});
     assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);
     let write = |name: &str, text: &str| fs::write(service.folder.path().join(name), text).unwrap();
@@ -83,8 +82,7 @@ async fn a_file_is_submitted_and_its_failures_are_printed() {
 /// On a terminal, as `script` gives one: a bar with rate and time left, which leaves the result alone behind.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_shows_a_bar() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     fs::write(service.folder.path().join("many.csv"), format!("{thng}\n").repeat(4_000)).unwrap();
     let tool = service.tool();
     let line = format!("{} jobs submit many.csv --type scans", tool.get_program().display());
@@ -103,8 +101,7 @@ async fn a_terminal_shows_a_bar() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_is_cancelled_meanwhile_is_not_done() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     fs::write(service.folder.path().join("many.csv"), format!("{thng}\n").repeat(200_000)).unwrap();
     let cancelled = async {
         let job = crate::harness::eventually("a job under way", async || {

@@ -6,8 +6,7 @@ use crate::harness::{DOMAIN, Waymark};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn links_are_changed_and_given_back() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     for id in ["L1", "L2"] {
         let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/summer", "shortId": id,
             "tags": ["summer"]});

@@ -188,8 +188,7 @@ async fn before_puts(api: String) -> (String, mpsc::Receiver<oneshot::Sender<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn codes_that_cannot_be_kept_are_named() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let body =
         json!({"platformId": thng, "shortId": "taken", "defaultRedirectUrl": "https://example.com/mine"});
     assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);

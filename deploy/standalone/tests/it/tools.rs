@@ -14,8 +14,7 @@ use crate::harness::{DOMAIN, Waymark, eventually, key, texts, waymark};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn codes_are_fetched_as_the_edge_serves_them() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     for id in ["Q1", "Q2"] {
         let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": id});
         assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);
@@ -70,8 +69,7 @@ async fn codes_are_found_by_the_short_url_of_the_record() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_status_tells_revision_edges_and_scans() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "S1"});
     assert_eq!(service.call("POST", "/redirections?wait=edges", Some(body)).await.0, 201);
     assert_eq!(service.scan(DOMAIN, "S1").await.0, 307);
@@ -94,8 +92,7 @@ async fn the_status_tells_revision_edges_and_scans() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn codes_have_sizes_with_units_and_a_second_run_fetches_what_is_missing() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     for id in ["Q1", "Q2", "Q3"] {
         let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": id});
         assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);
@@ -160,8 +157,7 @@ fn a_dead_service_is_told_at_once_and_given_up_soon() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_has_enough_is_no_error() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let mut text = "platformId,defaultRedirectUrl\n".to_owned();
     for at in 0..3_000 {
         text.push_str(&format!("{thng},https://example.com/{at}\n"));

@@ -53,8 +53,7 @@ async fn a_second_start_goes_on_with_the_same_data() {
 /// Clients of the first generation send `*/*` to the short domain and read JSON.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirector_made_through_the_edge_is_answered_in_json() {
-    let service = Waymark::start().await;
-    let thng = service.thng().await;
+    let (service, thng) = Waymark::with_thng().await;
     let url = format!("http://{}/thngs/{thng}/redirector", service.running.addresses.edge);
     for accept in [Some("*/*"), None] {
         let mut request = service.http.post(&url).header("host", DOMAIN).header("authorization", key());

@@ -1,56 +1,27 @@
 //! Bounds of concurrent connections, and the reasons of a refusal.
 
-/// Why a connection is refused or ended; a closed set, for metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Refused {
-    /// All permits are taken.
-    Full,
-    /// The address has as many as it may.
-    Address,
-    /// The key has as many as it may.
-    Key,
-    /// The account has as many as it may.
-    Account,
-    /// Holders of public keys have as many as they may.
-    Public,
-    /// Had presented no key and was closed to make room.
-    Displaced,
-    /// The headers of a request did not come in time.
-    HeadersLate,
-    /// There was no request for too long.
-    Idle,
-    /// The client does not read, or too slowly.
-    SlowReader,
-}
-
-impl Refused {
-    /// Every reason.
-    pub const ALL: [Self; 9] = [
-        Self::Full,
-        Self::Address,
-        Self::Key,
-        Self::Account,
-        Self::Public,
-        Self::Displaced,
-        Self::HeadersLate,
-        Self::Idle,
-        Self::SlowReader,
-    ];
-
-    /// The reason as a label.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Address => "address",
-            Self::Key => "key",
-            Self::Account => "account",
-            Self::Public => "public",
-            Self::Displaced => "displaced",
-            Self::HeadersLate => "headers_late",
-            Self::Idle => "idle",
-            Self::SlowReader => "slow_reader",
-        }
+shared::words! {
+    /// Why a connection is refused or ended; a closed set, for metrics.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Refused {
+        /// All permits are taken.
+        Full = "full",
+        /// The address has as many as it may.
+        Address = "address",
+        /// The key has as many as it may.
+        Key = "key",
+        /// The account has as many as it may.
+        Account = "account",
+        /// Holders of public keys have as many as they may.
+        Public = "public",
+        /// Had presented no key and was closed to make room.
+        Displaced = "displaced",
+        /// The headers of a request did not come in time.
+        HeadersLate = "headers_late",
+        /// There was no request for too long.
+        Idle = "idle",
+        /// The client does not read, or too slowly.
+        SlowReader = "slow_reader",
     }
 }
 

@@ -1,7 +1,6 @@
 //! Assessment by stored scans: their places, and a code that is on many items.
 
 use anyhow::{Context, Result};
-use axum::http::Method;
 use serde_json::json;
 use tests::{db::Engine, product::PHONE};
 
@@ -57,7 +56,7 @@ pub(super) async fn a_copied_code_is_detected(engine: Engine) -> Result<()> {
     assert_eq!(statuses(&result)[..2], ["suspicious", "suspected"], "{result}");
     assert_eq!(result["customFields"]["duplicateProfile"]["isDuplicate"], true);
     let replay = json!({"thng": thng, "settings": {"duplicatePoints": 100, "suspectedPoints": 100}});
-    let replayed = api.call(Method::POST, "/authentication/replay", Some(replay)).await?.must_be(200)?.json();
+    let replayed = api.post("/authentication/replay", replay).await?.must_be(200)?.json();
     assert_eq!((&replayed["scans"], &replayed["profileMatches"]), (&json!(16), &json!(true)), "{replayed}");
     let results = replayed["results"].as_array().context("results")?;
     assert!(
@@ -71,7 +70,7 @@ pub(super) async fn a_copied_code_is_detected(engine: Engine) -> Result<()> {
         (json!({"thng": thng, "settings": {"scanThreshold": -1}}), 400),
         (json!({"thng": UNKNOWN}), 404),
     ] {
-        assert_eq!(api.call(Method::POST, "/authentication/replay", Some(body)).await?.status.as_u16(), code);
+        assert_eq!(api.post("/authentication/replay", body).await?.status.as_u16(), code);
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use ::privacy::service::ages;
 use anyhow::{Result, ensure};
-use axum::http::Method;
 use control::worker::scan_retention;
 use serde_json::{Value, json};
 use shared::time::UnixMillis;
@@ -21,12 +20,7 @@ const AGED: [&str; 4] = ["203.0.113.77", "cb00714d", "marked 7q", "46.948125"];
 impl Scanned {
     pub(super) async fn keep_days(&self, days: Value) -> Result<Value> {
         let uri = format!("/accounts/{}", self.api.made.account);
-        Ok(self
-            .api
-            .call(Method::PUT, &uri, Some(json!({"personalDataDays": days})))
-            .await?
-            .must_be(200)?
-            .json())
+        Ok(self.api.put(&uri, json!({"personalDataDays": days})).await?.must_be(200)?.json())
     }
 
     /// Lets so many days pass; retention follows by one a run.

@@ -20,7 +20,7 @@ crate::on_both_engines!(
 pub(super) async fn project(api: &Api, thng: &str) -> Result<String> {
     let project = id(&api.create("/projects", json!({"name": "p"})).await?);
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
-    ensure!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status == 200);
+    ensure!(api.put(&format!("/thngs/{thng}"), scopes).await?.status == 200);
     Ok(project)
 }
 
@@ -51,7 +51,7 @@ async fn a_user_that_is_deleted_leaves_its_actions(engine: Engine) -> Result<()>
         made.push(acting_user(api, &public, thng).await?);
     }
     let (user, action) = &made[0];
-    ensure!(api.call(Method::DELETE, &format!("/users/{user}"), None).await?.status.is_success());
+    ensure!(api.delete(&format!("/users/{user}")).await?.status.is_success());
     work_all(api).await?;
     let listed = api.get("/privacy/erasures").await?.json();
     ensure!(listed.as_array().map(Vec::len) == Some(1) && listed[0]["user"] == user.as_str(), "{listed}");
@@ -78,8 +78,7 @@ async fn a_user_that_is_deleted_leaves_its_actions(engine: Engine) -> Result<()>
 async fn erasures_are_asked_for_and_read_by_operators(engine: Engine) -> Result<()> {
     let scanned = Scanned::new(engine).await?;
     let (api, thng) = (&scanned.api, &scanned.brand_thngs[0]);
-    let answer =
-        api.call(Method::POST, "/privacy/erasures", Some(json!({"network": "0.0.0.0/0", "to": 1}))).await?;
+    let answer = api.post("/privacy/erasures", json!({"network": "0.0.0.0/0", "to": 1})).await?;
     let faults = answer.problem(400, 40001);
     ensure!(faults.len() == 2, "{faults:?}");
     let mut paths = Vec::new();
@@ -114,6 +113,6 @@ async fn erasures_are_asked_for_and_read_by_operators(engine: Engine) -> Result<
     for _ in 4..20 {
         ask(api, json!({"thng": thng})).await?;
     }
-    api.call(Method::POST, "/privacy/erasures", Some(json!({"thng": thng}))).await?.must_be(429)?;
+    api.post("/privacy/erasures", json!({"thng": thng})).await?.must_be(429)?;
     Ok(())
 }

@@ -15,7 +15,6 @@ use applications::{
     },
     worker,
 };
-use axum::http::Method;
 use kernel::store::Ctx;
 use serde_json::{Value, json};
 use shared::id::{ApplicationId, ProjectId, UserId};
@@ -69,7 +68,7 @@ async fn users_who_are_deleted_share_an_erasure(engine: Engine) -> Result<()> {
         users.push(acting_user(api, &public, thng).await?.0);
     }
     let delete = async |user: &String| -> Result<()> {
-        let answer = api.call(Method::DELETE, &format!("/users/{user}"), None).await?;
+        let answer = api.delete(&format!("/users/{user}")).await?;
         ensure!(answer.status.is_success(), "{answer:?}");
         Ok(())
     };
@@ -122,7 +121,7 @@ async fn users_are_looked_for_in_portions(engine: Engine) -> Result<()> {
         users.push(acting_user(api, &public, thng).await?.0);
     }
     for user in users.iter().rev() {
-        let answer = api.call(Method::DELETE, &format!("/users/{user}"), None).await?;
+        let answer = api.delete(&format!("/users/{user}")).await?;
         ensure!(answer.status.is_success(), "{answer:?}");
         remove(api, 60).await?;
     }
@@ -147,7 +146,7 @@ async fn users_of_a_deleted_application_are_erased(engine: Engine) -> Result<()>
         users.insert(acting_user(api, &public, thng).await?.0);
     }
     let (other, _) = acting_user(api, &others_public, thng).await?;
-    let deleted = api.call(Method::DELETE, &path, None).await?;
+    let deleted = api.delete(&path).await?;
     ensure!(deleted.status.is_success(), "{deleted:?}");
     work_all(api).await?;
     let (all, counts) = listed(api).await?;
@@ -158,7 +157,7 @@ async fn users_of_a_deleted_application_are_erased(engine: Engine) -> Result<()>
     ensure!(kept.len() == 1 && kept[0]["context"]["ipAddress"] == IP, "{kept:?}");
 
     // An application goes with its project, too.
-    let deleted = api.call(Method::DELETE, &format!("/projects/{project}"), None).await?;
+    let deleted = api.delete(&format!("/projects/{project}")).await?;
     ensure!(deleted.status.is_success(), "{deleted:?}");
     work_all(api).await?;
     let (all, counts) = listed(api).await?;
@@ -167,7 +166,7 @@ async fn users_of_a_deleted_application_are_erased(engine: Engine) -> Result<()>
     ensure!(left.is_empty(), "{left:?}");
     // One without users asks for nothing.
     let (path, _) = application(api, &self::project(api, thng).await?).await?;
-    ensure!(api.call(Method::DELETE, &path, None).await?.status.is_success());
+    ensure!(api.delete(&path).await?.status.is_success());
     ensure!(listed(api).await?.1 == [1, 2]);
     Ok(())
 }
@@ -206,7 +205,7 @@ async fn many_users_of_a_deleted_application_are_removed_in_steps(engine: Engine
     app_users::insert(&mut tx, row(0, Some(address.to_owned()))?, core.clock.now()).await?;
     tx.commit().await?;
     acting_user(api, &public, thng).await?;
-    let deleted = api.call(Method::DELETE, &path, None).await?;
+    let deleted = api.delete(&path).await?;
     ensure!(deleted.status.is_success(), "{deleted:?}");
     let shown = api.get("/users").await?.json();
     ensure!(shown.as_array().map(Vec::len) == Some(1) && shown[0]["id"] == other.as_str(), "{shown}");

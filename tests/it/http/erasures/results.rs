@@ -1,7 +1,6 @@
 //! Results of assessments, which hold no address.
 
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -19,7 +18,7 @@ async fn results_of_scans_from_a_network_are_cut(engine: Engine) -> Result<()> {
         // A point of the request, which is not that of the scan.
         let body = json!({"id": scan["id"], "locationSource": "sensor", "location": {"latitude": 46.812_345,
             "longitude": 7.612_345, "position": {"type": "Point", "coordinates": [7.612_345, 46.812_345]}}});
-        api.call(Method::POST, "/authentication", Some(body)).await?.must_be(200)?;
+        api.post("/authentication", body).await?.must_be(200)?;
     }
     let result_of = async |scan: &Value| -> Result<Value> {
         let uri = format!("/thngs/{thng}/actions/authenticationResults?perPage=100");

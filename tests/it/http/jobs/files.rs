@@ -62,7 +62,7 @@ pub(super) async fn files_of_every_format_are_processed(engine: Engine) -> Resul
     let location = file(&api, many.as_bytes()).await?;
     let path = submit(&api, of_file("PLATFORM_IDS", "CSV", &location)).await?;
     let record = location.split_once("8080").context("path")?.1.trim_end_matches("/content").to_owned();
-    ensure!(api.call(Method::DELETE, &record, None).await?.status == 200);
+    ensure!(api.delete(&record).await?.status == 200);
     check(&api, &path, "COMPLETED", 12_345, 0).await?;
     let tables = api.fingerprint().await?;
     ensure!(tables["actions"].len() == 6 + 12_345 && tables["job_chunks"].is_empty());

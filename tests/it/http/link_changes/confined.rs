@@ -6,7 +6,7 @@ use link_changes::{domain::change::APPROVAL_MS, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, all, ask, counts, finished, links, product, work_all, worked};
+use super::{Api, all, ask, counts, finished, links, with_product, work_all, worked};
 use crate::http::operators::{accesses, machine, project};
 
 crate::on_both_engines!(
@@ -21,14 +21,13 @@ crate::on_both_engines!(
 /// Whether changes of the account wait for a second operator.
 async fn set_approval(api: &Api, waits: bool) -> Result<()> {
     let uri = format!("/accounts/{}", api.made.account);
-    let set = api.call(Method::PUT, &uri, Some(json!({"approveBulkChanges": waits}))).await?;
+    let set = api.put(&uri, json!({"approveBulkChanges": waits})).await?;
     ensure!(set.status == 200 && set.json()["approveBulkChanges"] == waits, "{set:?}");
     Ok(())
 }
 
 async fn operators_of_a_project_change_its_links_only(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let (own, other) = (project(&api).await?, project(&api).await?);
     links(&api, &product, "OWN", 3, &json!({"scopes": {"users": [], "projects": [own]}})).await?;
     links(&api, &product, "OTHER", 2, &json!({"scopes": {"users": [], "projects": [other]}})).await?;
@@ -87,8 +86,7 @@ async fn operators_of_a_project_change_its_links_only(engine: Engine) -> Result<
 }
 
 async fn who_is_confined_later_does_not_see_what_it_did_before(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let (own, other) = (project(&api).await?, project(&api).await?);
     links(&api, &product, "OWN", 2, &json!({"scopes": {"users": [], "projects": [own]}})).await?;
     links(&api, &product, "FREE", 2, &json!({})).await?;
@@ -100,7 +98,7 @@ async fn who_is_confined_later_does_not_see_what_it_did_before(engine: Engine) -
     ensure!(api.call_as(&editor, Method::GET, &path, None).await?.status == 200);
     // Of two projects: then the operator has the same name in the list as before.
     let confined = json!({"conditions": [format!("project={own}"), format!("project={other}")]});
-    api.call(Method::PUT, &format!("{}/{id}", accesses(&api)), Some(confined)).await?.must_be(200)?;
+    api.put(&format!("{}/{id}", accesses(&api)), confined).await?.must_be(200)?;
     let after = all(&api).await?;
     let listed = api.call_as(&editor, Method::GET, "/jobs/redirections", None).await?;
     ensure!(listed.status == 200 && listed.json() == json!([]), "{listed:?}");
@@ -118,8 +116,7 @@ async fn who_is_confined_later_does_not_see_what_it_did_before(engine: Engine) -
 }
 
 async fn a_change_waits_for_a_second_operator(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     set_approval(&api, true).await?;
     let (_, editor) = machine(&api, "editor", json!({})).await?;
@@ -148,7 +145,7 @@ async fn a_change_waits_for_a_second_operator(engine: Engine) -> Result<()> {
     ensure!(counts(&change) == [2, 2, 0, 0], "{change}");
 
     // An undo waits, too; one that nobody wants is cancelled.
-    let undo = api.call(Method::POST, &format!("{path}/undo"), Some(json!({}))).await?.json();
+    let undo = api.post(&format!("{path}/undo"), json!({})).await?.json();
     ensure!(undo["status"] == "awaitingApproval", "{undo}");
     let undo = format!("/jobs/redirections/{}", undo["id"].as_str().context("id")?);
     ensure!(api.call(Method::POST, &format!("{undo}/cancel"), None).await?.status == 202);
@@ -162,22 +159,21 @@ async fn a_change_waits_for_a_second_operator(engine: Engine) -> Result<()> {
 }
 
 async fn what_is_approved_is_what_was_asked_for(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     set_approval(&api, true).await?;
     let (_, editor) = machine(&api, "editor", json!({})).await?;
     let (path, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}, "expect": 3})).await?;
-    ensure!(api.call(Method::DELETE, "/redirections/A0", None).await?.status == 200);
+    ensure!(api.delete("/redirections/A0").await?.status == 200);
     let approve = format!("{path}/approve");
     let faults = api.call_as(&editor, Method::POST, &approve, None).await?.problem(409, 40901);
     ensure!(faults[0].contains('3') && faults[0].contains('2'), "{faults:?}");
     // Without a number, more links than were counted are refused: whoever approves has not seen them.
     let tagged = json!({"defaultRedirectUrl": "https://example.com/before", "tags": ["old"]});
-    ensure!(api.call(Method::PUT, "/redirections/A1", Some(tagged.clone())).await?.status == 200);
+    ensure!(api.put("/redirections/A1", tagged.clone()).await?.status == 200);
     let (few, change) = ask(&api, json!({"filter": "tags=old", "patch": {"notes": "new"}})).await?;
     ensure!(change["progress"]["links"] == 1, "{change}");
-    ensure!(api.call(Method::PUT, "/redirections/A2", Some(tagged)).await?.status == 200);
+    ensure!(api.put("/redirections/A2", tagged).await?.status == 200);
     let faults =
         api.call_as(&editor, Method::POST, &format!("{few}/approve"), None).await?.problem(409, 40901);
     ensure!(faults[0].contains('1') && faults[0].contains('2'), "{faults:?}");
@@ -185,16 +181,15 @@ async fn what_is_approved_is_what_was_asked_for(engine: Engine) -> Result<()> {
     let (other, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     ensure!(api.call_as(&editor, Method::POST, &format!("{other}/approve"), None).await?.status == 202);
     ensure!(worked(&api, &other).await?["status"] == "complete");
-    let undo = api.call(Method::POST, &format!("{other}/undo"), Some(json!({"strict": true}))).await?.json();
-    ensure!(api.call(Method::DELETE, "/redirections/A1", None).await?.status == 200);
+    let undo = api.post(&format!("{other}/undo"), json!({"strict": true})).await?.json();
+    ensure!(api.delete("/redirections/A1").await?.status == 200);
     let approve = format!("/jobs/redirections/{}/approve", undo["id"].as_str().context("id")?);
     api.call_as(&editor, Method::POST, &approve, None).await?.problem(409, 40901);
     Ok(())
 }
 
 async fn what_nobody_approves_is_cancelled_after_thirty_days(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     let state = &api.made.app.link_changes;
     set_approval(&api, true).await?;
@@ -212,14 +207,13 @@ async fn what_nobody_approves_is_cancelled_after_thirty_days(engine: Engine) -> 
     ensure!(change["status"] == "cancelled" && change["completedAt"].is_i64(), "{change}");
     ensure!(change["message"].is_string() && change.get("undoUntil").is_none(), "{change}");
     api.call_as(&editor, Method::POST, &approve(&forgotten), None).await?.problem(409, 40901);
-    api.call(Method::POST, &format!("{forgotten}/undo"), Some(json!({}))).await?.problem(409, 40901);
+    api.post(&format!("{forgotten}/undo"), json!({})).await?.problem(409, 40901);
     ensure!(worked(&api, &approved).await?["status"] == "complete");
     Ok(())
 }
 
 async fn another_account_sees_and_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({"title": "Old"})).await?;
     let (path, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     let others = async |method: Method, path: &str, body: Option<Value>| {

@@ -13,7 +13,7 @@ use link_changes::{
 use serde_json::json;
 use tests::db::Engine;
 
-use super::{Api, all, ask, counts, finished, links, product, work_all, worked};
+use super::{Api, all, ask, counts, finished, links, with_product, work_all, worked};
 use crate::store::schema::run;
 
 crate::on_both_engines!(
@@ -33,7 +33,7 @@ async fn every_fault_is_named_at_once(engine: Engine) -> Result<()> {
     let body = json!({"filter": "colour=red", "q": "!", "product": "x", "dryRun": "yes", "expect": -1, "limit": 5,
         "patch": {"title": 1, "defaultRedirectUrl": "javascript:alert(1)", "shortId": "A", "status": "off",
             "tags": {"add": ["a"], "remove": ["a"], "set": []}}});
-    let faults = api.call(Method::POST, "/jobs/redirections", Some(body)).await?.problem(400, 40001);
+    let faults = api.post("/jobs/redirections", body).await?.problem(400, 40001);
     for part in [
         "limit is not a member",
         "filter: ",
@@ -58,8 +58,7 @@ async fn every_fault_is_named_at_once(engine: Engine) -> Result<()> {
         (json!({"domain": "other.gg", "patch": {"title": "a"}}), "not a short domain of this account"),
         (json!([]), "must be a JSON object"),
     ] {
-        let faults =
-            api.call(Method::POST, "/jobs/redirections", Some(body.clone())).await?.problem(400, 40001);
+        let faults = api.post("/jobs/redirections", body.clone()).await?.problem(400, 40001);
         ensure!(faults.iter().any(|fault| fault.contains(part)), "{body}: {faults:?}");
     }
     ensure!(api.fingerprint().await? == before, "a refusal changed something");
@@ -67,20 +66,19 @@ async fn every_fault_is_named_at_once(engine: Engine) -> Result<()> {
     for path in [unknown, "/jobs/redirections/x"] {
         api.get(path).await?.problem(404, 40401);
         let faults = json!({"strict": "yes", "force": true});
-        let faults = api.call(Method::POST, &format!("{path}/undo"), Some(faults)).await?.problem(400, 40001);
+        let faults = api.post(&format!("{path}/undo"), faults).await?.problem(400, 40001);
         ensure!(faults.len() == 2, "{faults:?}");
     }
     Ok(())
 }
 
 async fn another_count_than_the_expected_one_is_refused(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 4, &json!({})).await?;
     let before = api.fingerprint().await?;
     for dry_run in [true, false] {
         let body = json!({"product": product, "patch": {"title": "New"}, "expect": 7, "dryRun": dry_run});
-        let faults = api.call(Method::POST, "/jobs/redirections", Some(body)).await?.problem(409, 40901);
+        let faults = api.post("/jobs/redirections", body).await?.problem(409, 40901);
         ensure!(
             faults[0].contains("7 links were expected") && faults[0].contains("4 are found"),
             "{faults:?}"
@@ -93,23 +91,21 @@ async fn another_count_than_the_expected_one_is_refused(engine: Engine) -> Resul
 }
 
 async fn changes_under_way_are_bounded(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 1, &json!({})).await?;
     let body = json!({"product": product, "patch": {"title": "New"}});
     let (first, _) = ask(&api, body.clone()).await?;
     for _ in 1..MAX_OPEN {
         ask(&api, body.clone()).await?;
     }
-    api.call(Method::POST, "/jobs/redirections", Some(body.clone())).await?.problem(429, 42901);
+    api.post("/jobs/redirections", body.clone()).await?.problem(429, 42901);
     ensure!(api.call(Method::POST, &format!("{first}/cancel"), None).await?.status == 202);
     ask(&api, body).await?;
     Ok(())
 }
 
 async fn former_values_of_an_account_are_bounded(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     let change = finished(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     let many = MAX_KEPT - 1;
@@ -120,30 +116,29 @@ async fn former_values_of_an_account_are_bounded(engine: Engine) -> Result<()> {
     };
     run(&api.made.db.location, &[format!("UPDATE link_changes SET doc = {doc}")]).await?;
     let body = json!({"product": product, "patch": {"notes": "more"}});
-    let faults = api.call(Method::POST, "/jobs/redirections", Some(body.clone())).await?.problem(409, 40901);
+    let faults = api.post("/jobs/redirections", body.clone()).await?.problem(409, 40901);
     ensure!(faults[0].contains(&format!("former values of {many} links are kept")), "{faults:?}");
     // A dry run keeps nothing.
     let mut dry_run = body.clone();
     dry_run["dryRun"] = json!(true);
-    ensure!(api.call(Method::POST, "/jobs/redirections", Some(dry_run)).await?.status == 200);
+    ensure!(api.post("/jobs/redirections", dry_run).await?.status == 200);
     // What is given back is not kept any more.
     let undo = format!("/jobs/redirections/{}/undo", change["id"].as_str().unwrap_or_default());
-    ensure!(api.call(Method::POST, &undo, Some(json!({}))).await?.status == 201);
+    ensure!(api.post(&undo, json!({})).await?.status == 201);
     work_all(&api).await?;
     finished(&api, body).await?;
     Ok(())
 }
 
 async fn targets_that_the_account_does_not_allow_are_refused(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 2, &json!({})).await?;
     let uri = format!("/accounts/{}", api.made.account);
     let hosts = json!({"targetHosts": ["example.com"]});
-    ensure!(api.call(Method::PUT, &uri, Some(hosts)).await?.status == 200);
+    ensure!(api.put(&uri, hosts).await?.status == 200);
     let body = json!({"product": product, "patch": {"defaultRedirectUrl": "https://elsewhere.example/",
         "endedUrl": "https://elsewhere.example/ended"}});
-    let faults = api.call(Method::POST, "/jobs/redirections", Some(body)).await?.problem(400, 40001);
+    let faults = api.post("/jobs/redirections", body).await?.problem(400, 40001);
     ensure!(faults.len() == 2, "{faults:?}");
     for (fault, member) in faults.iter().zip(["patch.defaultRedirectUrl", "patch.endedUrl"]) {
         ensure!(fault.starts_with(member), "{faults:?}");
@@ -152,8 +147,7 @@ async fn targets_that_the_account_does_not_allow_are_refused(engine: Engine) -> 
 }
 
 async fn a_worker_that_lost_its_lease_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     let (path, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     let state = &api.made.app.link_changes;
@@ -171,8 +165,7 @@ async fn a_worker_that_lost_its_lease_changes_nothing(engine: Engine) -> Result<
 }
 
 async fn a_change_whose_links_are_not_found_in_time_goes_on_in_parts(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     for (prefix, title) in [("A", "Old"), ("B", "Other"), ("C", "Old")] {
         links(&api, &product, prefix, 30, &json!({"title": title})).await?;
         api.made.clock.advance(1_000);
@@ -202,15 +195,14 @@ async fn a_change_whose_links_are_not_found_in_time_goes_on_in_parts(engine: Eng
 }
 
 async fn a_link_that_is_changed_between_reading_and_writing_is_looked_at_again(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 40, &json!({"tags": ["old"]})).await?;
     let (path, _) = ask(&api, json!({"filter": "tags=old", "patch": {"title": "New"}})).await?;
     // Others write while the worker goes on: a link without the tag any more is not changed, whoever comes first.
     let mine = json!({"defaultRedirectUrl": "https://example.com/mine", "tags": [], "title": "Mine"});
     let writes = async {
         for n in (0..40).step_by(3) {
-            api.call(Method::PUT, &format!("/redirections/A{n}"), Some(mine.clone())).await?.must_be(200)?;
+            api.put(&format!("/redirections/A{n}"), mine.clone()).await?.must_be(200)?;
         }
         anyhow::Ok(())
     };

@@ -11,7 +11,8 @@ use link_changes::{
 use serde_json::{Value, json};
 use tests::db::{Engine, TestApp};
 
-use super::{Api, all, ask, counts, finished, links, product, step, work_all, worked};
+use super::{Api, all, ask, counts, finished, links, step, with_product, work_all, worked};
+use crate::http::links::product;
 use crate::store::schema::run;
 
 crate::on_both_engines!(
@@ -30,7 +31,7 @@ const EVERYTHING: &str = r#"{"defaultRedirectUrl": "https://example.com/after", 
 
 /// Asks for the undoing of a change; gives the path of the undo.
 async fn undo(api: &Api, path: &str, body: Value) -> Result<String> {
-    let answer = api.call(Method::POST, &format!("{path}/undo"), Some(body)).await?.must_be(201)?;
+    let answer = api.post(&format!("{path}/undo"), body).await?.must_be(201)?;
     let undo = answer.json();
     ensure!(undo["type"] == "undo" && path.ends_with(undo["of"].as_str().context("of")?), "{undo}");
     let path = format!("/jobs/redirections/{}", undo["id"].as_str().context("id")?);
@@ -83,20 +84,19 @@ async fn an_undo_gives_every_byte_back(engine: Engine) -> Result<()> {
     ensure!(tag().await? != seen, "{seen:?}");
     // Nothing is left of it to undo, and an undo is not undone.
     for path in [path_of(&change)?, path_of(&undone)?] {
-        api.call(Method::POST, &format!("{path}/undo"), Some(json!({}))).await?.problem(409, 40901);
+        api.post(&format!("{path}/undo"), json!({})).await?.problem(409, 40901);
     }
     Ok(())
 }
 
 async fn links_that_were_changed_since_are_left_alone_and_listed(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 5, &json!({"title": "Old"})).await?;
     let before = all(&api).await?;
     let change = finished(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     let mine = json!({"defaultRedirectUrl": "https://example.com/mine", "title": "Mine"});
-    ensure!(api.call(Method::PUT, "/redirections/A1", Some(mine)).await?.status == 200);
-    ensure!(api.call(Method::DELETE, "/redirections/A3", None).await?.status == 200);
+    ensure!(api.put("/redirections/A1", mine).await?.status == 200);
+    ensure!(api.delete("/redirections/A3").await?.status == 200);
     let path = undo(&api, &path_of(&change)?, json!({"strict": false})).await?;
     let undone = worked(&api, &path).await?;
     ensure!(undone["status"] == "complete" && counts(&undone) == [5, 3, 0, 2], "{undone}");
@@ -117,8 +117,7 @@ async fn links_that_were_changed_since_are_left_alone_and_listed(engine: Engine)
 }
 
 async fn a_strict_undo_is_all_or_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     let before = all(&api).await?;
     let strict = json!({"strict": true});
@@ -127,10 +126,10 @@ async fn a_strict_undo_is_all_or_nothing(engine: Engine) -> Result<()> {
     ensure!(undone["strict"] == true && counts(&undone) == [3, 3, 0, 0], "{undone}");
     ensure!(all(&api).await? == before);
     let change = finished(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
-    ensure!(api.call(Method::DELETE, "/redirections/A0", None).await?.status == 200);
+    ensure!(api.delete("/redirections/A0").await?.status == 200);
     let rows = api.fingerprint().await?;
     let path = format!("{}/undo", path_of(&change)?);
-    let faults = api.call(Method::POST, &path, Some(strict)).await?.problem(409, 40901);
+    let faults = api.post(&path, strict).await?.problem(409, 40901);
     ensure!(faults[0].contains("1 links were changed or deleted since"), "{faults:?}");
     ensure!(api.fingerprint().await? == rows, "a refusal changed something");
     Ok(())
@@ -144,7 +143,7 @@ async fn a_change_that_was_cancelled_half_way_is_undone(engine: Engine) -> Resul
     let (path, _) = ask(&api, json!({"product": product, "patch": patch})).await?;
     // What has not ended is not undone.
     let undo_path = format!("{path}/undo");
-    api.call(Method::POST, &undo_path, Some(json!({}))).await?.problem(409, 40901);
+    api.post(&undo_path, json!({})).await?.problem(409, 40901);
     step(&api).await?.context("a step")?;
     let cancel = format!("{path}/cancel");
     let answer = api.call(Method::POST, &cancel, None).await?;
@@ -168,7 +167,7 @@ async fn an_undo_that_was_cancelled_is_continued_by_another(engine: Engine) -> R
     let change = finished(&api, json!({"product": product, "patch": {"notes": "new"}})).await?;
     let path = path_of(&change)?;
     let first = undo(&api, &path, json!({})).await?;
-    api.call(Method::POST, &format!("{path}/undo"), Some(json!({}))).await?.problem(409, 40901);
+    api.post(&format!("{path}/undo"), json!({})).await?.problem(409, 40901);
     step(&api).await?.context("a step")?;
     ensure!(api.call(Method::POST, &format!("{first}/cancel"), None).await?.status == 202);
     let done = counts(&api.get(&first).await?.json())[1];
@@ -180,8 +179,7 @@ async fn an_undo_that_was_cancelled_is_continued_by_another(engine: Engine) -> R
 }
 
 async fn changes_are_undone_one_behind_the_other(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     links(&api, &product, "A", 3, &json!({})).await?;
     let mut states = vec![all(&api).await?];
     let mut changes = Vec::new();
@@ -191,7 +189,7 @@ async fn changes_are_undone_one_behind_the_other(engine: Engine) -> Result<()> {
     }
     // The first one is under the others.
     let early = format!("{}/undo", path_of(&changes[0])?);
-    api.call(Method::POST, &early, Some(json!({"strict": true}))).await?.problem(409, 40901);
+    api.post(&early, json!({"strict": true})).await?.problem(409, 40901);
     for (change, state) in changes.iter().zip(&states).rev() {
         let undone = worked(&api, &undo(&api, &path_of(change)?, json!({"strict": true})).await?).await?;
         ensure!(counts(&undone) == [3, 3, 0, 0], "{undone}");
@@ -215,10 +213,10 @@ async fn former_values_go_after_thirty_days(engine: Engine) -> Result<()> {
     api.made.clock.advance(2_000);
     ensure!(purge::expire(state).await? == 0, "it is being undone");
     ensure!(api.call(Method::POST, &format!("{under_way}/cancel"), None).await?.status == 202);
-    api.call(Method::POST, &format!("{path}/undo"), Some(json!({}))).await?.problem(404, 40401);
+    api.post(&format!("{path}/undo"), json!({})).await?.problem(404, 40401);
     ensure!(purge::expire(state).await? == 1 && purge::expire(state).await? == 0);
     ensure!(api.fingerprint().await?["link_change_former"].is_empty());
-    api.call(Method::POST, &format!("{path}/undo"), Some(json!({}))).await?.problem(404, 40401);
+    api.post(&format!("{path}/undo"), json!({})).await?.problem(404, 40401);
     let gone = api.get(&path).await?.json();
     ensure!(gone["formerRemovedAt"].is_i64() && gone.get("undoUntil").is_none(), "{gone}");
     // The change itself is kept as long as jobs, and so is the undo that has just been cancelled.
@@ -245,7 +243,7 @@ async fn not_allowed_any_more() -> Result<()> {
     let change = finished(&api, json!({"product": product, "patch": patch})).await?;
     let hosts = json!({"targetHosts": ["third.example"]});
     let account = format!("/accounts/{}", api.made.account);
-    ensure!(api.call(Method::PUT, &account, Some(hosts)).await?.status == 200);
+    ensure!(api.put(&account, hosts).await?.status == 200);
     let path = undo(&api, &path_of(&change)?, json!({})).await?;
     // As if it had left so many links alone already.
     let many = MAX_LISTED - 2;

@@ -15,7 +15,7 @@ const UNKNOWN: (u16, u64) = (401, 40102);
 const OK: (u16, u64) = (200, 0);
 
 async fn rotate(api: &Api, key: &Made, body: Value) -> Result<Made> {
-    let answer = api.call(Method::POST, &format!("{}/rotate", key.path()), Some(body)).await?;
+    let answer = api.post(&format!("{}/rotate", key.path()), body).await?;
     ensure!(answer.status == 201 && answer.header("cache-control") == Some("no-store"), "{answer:?}");
     let location = answer.header("location").context("location")?.to_owned();
     let made = Made::new(&answer.json())?;
@@ -38,11 +38,11 @@ async fn a_key_expires(engine: Engine) -> Result<()> {
     assert_eq!(refused.problem(401, 40104), ["The API key has expired."]);
     assert_eq!(status(&api, &key).await?, "expired");
     let uri = format!("{}/rotate", key.path());
-    let faults = api.call(Method::POST, &uri, Some(json!({}))).await?.problem(409, 40901);
+    let faults = api.post(&uri, json!({})).await?.problem(409, 40901);
     assert_eq!(faults, ["The key has expired: create another."]);
     // It may be given more time.
     let later = json!({"expiresAt": at + 3_600_000});
-    assert_eq!(api.call(Method::PUT, &key.path(), Some(later)).await?.json()["status"], "active");
+    assert_eq!(api.put(&key.path(), later).await?.json()["status"], "active");
     assert_eq!(access(&api, &key.key).await?, OK);
     Ok(())
 }
@@ -52,7 +52,7 @@ async fn a_rotated_key_works_until_the_overlap_is_over(engine: Engine) -> Result
     let first = make(&api, json!({"label": "ci", "networks": ["::/0", "0.0.0.0/0"]})).await?;
     let first = {
         // From an unknown address, as here, only a key without networks works.
-        api.call(Method::PUT, &first.path(), Some(json!({"networks": []}))).await?;
+        api.put(&first.path(), json!({"networks": []})).await?;
         first
     };
     let second = rotate(&api, &first, json!({"overlap": 60_000})).await?;
@@ -80,7 +80,7 @@ async fn a_rotated_key_works_until_the_overlap_is_over(engine: Engine) -> Result
         let new = rotate(&api, &old, body).await?;
         assert_eq!((access(&api, &old.key).await?, access(&api, &new.key).await?), (UNKNOWN, OK));
         assert_eq!(status(&api, &old).await?, "revoked");
-        let again = api.call(Method::POST, &format!("{}/rotate", old.path()), Some(json!({}))).await?;
+        let again = api.post(&format!("{}/rotate", old.path()), json!({})).await?;
         assert_eq!(again.problem(409, 40901), ["The key was revoked."]);
     }
     // The longest overlap, and a life of a day that begins anew.
@@ -101,7 +101,7 @@ async fn a_revoked_key_is_refused_and_its_streams_end(engine: Engine) -> Result<
     let mut stream = Stream::open(&api, &key.key, "/events", None).await?;
     let mut kept = Stream::open(&api, &api.key, "/events", None).await?;
     assert_eq!(access(&api, &key.key).await?, OK);
-    let answer = api.call(Method::DELETE, &key.path(), None).await?;
+    let answer = api.delete(&key.path()).await?;
     ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
     assert_eq!(access(&api, &key.key).await?, UNKNOWN, "the very next request");
     // As the worker does each 400 ms, and when it is woken.
@@ -126,7 +126,7 @@ async fn a_revoked_key_is_refused_and_its_streams_end(engine: Engine) -> Result<
     ] {
         let key = make(&api, json!({"label": why})).await?;
         let mut stream = Stream::open(&api, &key.key, "/events", None).await?;
-        ensure!(api.call(Method::PUT, &key.path(), Some(change)).await?.status == 200);
+        ensure!(api.put(&key.path(), change).await?.status == 200);
         pass(&api, 5_000);
         connections::check_keys(&api.made.app.events).await?;
         while stream.block().await?.is_some() {}

@@ -109,14 +109,14 @@ async fn of_two_last_keys_one_stays(engine: Engine) -> Result<()> {
         };
         // Only these two are left for the moment.
         let fixture = format!("/keys/{fixture}");
-        api.call(Method::PUT, &fixture, Some(json!({"networks": ["10.0.0.0/8"]}))).await?;
+        api.put(&fixture, json!({"networks": ["10.0.0.0/8"]})).await?;
         let (one, two) = tokio::join!(end(&keys[0], &keys[1]), end(&keys[1], &keys[0]));
         let statuses = [one?.status.as_u16(), two?.status.as_u16()];
         let done = statuses.iter().filter(|status| **status == 200).count();
         ensure!(done == 1, "{statuses:?}");
         let left = if statuses[0] == 200 { &keys[0] } else { &keys[1] };
         api.call_as(&left.key, Method::PUT, &fixture, Some(json!({"networks": []}))).await?.must_be(200)?;
-        ensure!(api.call(Method::DELETE, &left.path(), None).await?.status == 200);
+        ensure!(api.delete(&left.path()).await?.status == 200);
     }
     Ok(())
 }
@@ -181,7 +181,7 @@ async fn a_confined_key_sees_its_project_only(engine: Engine) -> Result<()> {
     ensure!(call(Method::DELETE, &key.path(), None).await?.status == 200);
     let rotated = Made::new(&rotated)?;
     assert_eq!(access(&api, &rotated.key).await?, (200, 0));
-    ensure!(api.call(Method::DELETE, &format!("/projects/{own}"), None).await?.status == 200);
+    ensure!(api.delete(&format!("/projects/{own}")).await?.status == 200);
     assert_eq!(access(&api, &rotated.key).await?, (401, 40102));
     assert_eq!(access(&api, &elsewhere.key).await?, (200, 0));
     assert_eq!(access(&api, &wide.key).await?, (200, 0));
@@ -235,13 +235,13 @@ async fn keys_of_projects_share_no_idempotency_key(engine: Engine) -> Result<()>
         let project = api.create("/projects", json!({"name": name})).await?["id"].clone();
         let key = make(&api, json!({"label": name, "project": project})).await?;
         let body = json!({"name": "Bag"});
-        let made = api.post(&key.key, Some("order-1"), "/products", &body).await?;
+        let made = api.post_once(&key.key, Some("order-1"), "/products", &body).await?;
         ensure!(made.status == 201, "{made:?}");
         products.push(made.json()["id"].clone());
         // Another key of the same project gets the same product, but cannot read the answer of the first.
         let like = api.call_as(&key.key, Method::POST, "/keys", Some(json!({"label": "like"}))).await?;
         let like = Made::new(&like.json())?;
-        api.post(&like.key, Some("order-1"), "/products", &body).await?.problem(409, 40901);
+        api.post_once(&like.key, Some("order-1"), "/products", &body).await?.problem(409, 40901);
     }
     ensure!(products[0] != products[1], "{products:?}");
     Ok(())
@@ -260,7 +260,7 @@ async fn a_project_has_a_hundred_keys(engine: Engine) -> Result<()> {
     // The owner may make more, and one that was revoked makes room.
     let more = make(&api, json!({"label": "more", "project": project})).await?;
     for ended in [&more, &key] {
-        ensure!(api.call(Method::DELETE, &ended.path(), None).await?.status == 200);
+        ensure!(api.delete(&ended.path()).await?.status == 200);
     }
     Ok(())
 }

@@ -17,10 +17,7 @@ use certificates::{
     settings::AcmeSettings,
     worker,
 };
-use kernel::{
-    domain::event::Event,
-    store::{Db, events as event_log},
-};
+use kernel::{domain::event::Event, store::events as event_log};
 use push::{certificates::CertificateKey, hub::Hub};
 use redirects::store::log;
 use serde_json::{Value, json};
@@ -31,6 +28,7 @@ use shared::wire::{
 };
 use tests::{
     db::Engine, killed::Killed, pebble::Pebble, product::DEADLINE, raw_edge::hello, redis::free_port,
+    sql::execute,
 };
 
 use super::{HOUR_MS, Setting};
@@ -64,10 +62,7 @@ impl Setting {
 
     /// Changes rows, in place of a wait: the clock of the database cannot be set.
     async fn run(&self, sql: &'static str) -> Result<()> {
-        let changed = match &self.api.made.app.core.db {
-            Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
-            Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
-        };
+        let changed = execute(&self.api.made.app.core.db, sql).await?;
         ensure!(changed == 1, "{changed} rows: {sql}");
         Ok(())
     }
@@ -181,7 +176,7 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
     ensure!(all.issue_events().await? == [true, true, true], "{:?}", all.issue_events().await?);
     all.set_clock(0)?;
 
-    let put = async |body: Value| all.api.call(Method::PUT, &path, Some(body)).await;
+    let put = async |body: Value| all.api.put(&path, body).await;
     let ask = async || all.api.call(Method::POST, &format!("{path}/certificate"), None).await;
     let off = put(json!({"automaticCertificate": false})).await?.json();
     ensure!(off["certificate"]["state"] == "off" && off["automaticCertificate"] == false, "{off}");
@@ -196,7 +191,7 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
     ensure!(asked.status == 202 && asked.json()["certificate"]["state"] == "valid", "{asked:?}");
     ask().await?.problem(429, 42901);
     ensure!(all.order().await? == [Ended::Issued], "at once");
-    ensure!(all.api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(all.api.delete(&path).await?.status == 200);
     ensure!(all.welcomed().await?.is_empty() && all.stored().await?.last() == Some(&None));
     let platform = format!("{}/tn.gg", all.path());
     let body = Some(json!({"automaticCertificate": false}));

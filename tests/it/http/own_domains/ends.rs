@@ -74,11 +74,11 @@ async fn a_domain_whose_proof_is_lost_keeps_its_codes(engine: Engine) -> Result<
     ensure!(refused[0].contains("go.example is not proven any more"), "{refused:?}");
     ensure!(all.link("tn.gg", "B").await?.status == 200);
     // A link that was deleted is a new one, too.
-    ensure!(all.api.call(Method::DELETE, &link, None).await?.status == 200);
+    ensure!(all.api.delete(&link).await?.status == 200);
     let history = all.api.get(&format!("/redirections/A/history?domain={host}")).await?.json();
     let restore = async || {
         let version = json!({"version": history[1]["version"]});
-        all.api.call(Method::POST, &format!("/redirections/A/restore?domain={host}"), Some(version)).await
+        all.api.post(&format!("/redirections/A/restore?domain={host}"), version).await
     };
     let refused = restore().await?.problem(409, 40901);
     ensure!(refused[0].contains("go.example is not proven any more"), "{refused:?}");
@@ -131,19 +131,19 @@ async fn a_domain_without_codes_is_removed(engine: Engine) -> Result<()> {
     let all = Setting::new(engine).await?;
     let host = "go.example";
     let path = format!("{}/{host}", all.path());
-    let delete = async || all.api.call(Method::DELETE, &path, None).await;
+    let delete = async || all.api.delete(&path).await;
     all.prove(host).await?;
     ensure!(all.link(host, "A").await?.status == 200 && all.link(host, "B").await?.status == 200);
     let faults = delete().await?.problem(409, 40901);
     ensure!(faults[0].contains("go.example has 2 short ids, and 0 that were deleted"), "{faults:?}");
     for short_id in ["A", "B"] {
         let link = format!("/redirections/{short_id}?domain={host}");
-        ensure!(all.api.call(Method::DELETE, &link, None).await?.status == 200);
+        ensure!(all.api.delete(&link).await?.status == 200);
     }
     // Their codes may be printed.
     let faults = delete().await?.problem(409, 40901);
     ensure!(faults[0].contains("0 short ids, and 2 that were deleted"), "{faults:?}");
-    let given = all.api.call(Method::DELETE, &format!("{}/tn.gg", all.path()), None).await?;
+    let given = all.api.delete(&format!("{}/tn.gg", all.path())).await?;
     ensure!(given.problem(409, 40901)[0].contains("was given to the account"));
 
     let other = "new.example";
@@ -156,7 +156,7 @@ async fn a_domain_without_codes_is_removed(engine: Engine) -> Result<()> {
     for account in [&path, &theirs] {
         all.api.call_as(&all.api.other_key, Method::DELETE, account, None).await?.problem(404, 40401);
     }
-    let removed = all.api.call(Method::DELETE, &path, None).await?;
+    let removed = all.api.delete(&path).await?;
     ensure!(removed.status == 200 && removed.bytes.is_empty(), "{removed:?}");
     ensure!(removals_sent(&all, other).await? == [false, false, true]);
     all.api.get(&path).await?.problem(404, 40401);
@@ -179,7 +179,7 @@ async fn a_removal_does_not_change_which_domain_is_first(engine: Engine) -> Resu
         all.prove(host).await?;
     }
     let delete = async |host: &str| -> Result<()> {
-        all.api.call(Method::DELETE, &format!("{}/{host}", all.path()), None).await?.must_be(200)?;
+        all.api.delete(&format!("{}/{host}", all.path())).await?.must_be(200)?;
         Ok(())
     };
     delete("z.example").await?;

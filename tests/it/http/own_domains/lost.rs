@@ -58,7 +58,7 @@ impl Setting {
 
     async fn delete_link(&self, host: &str, short_id: &str) -> Result<()> {
         let link = format!("/redirections/{short_id}?domain={host}");
-        self.api.call(Method::DELETE, &link, None).await?.must_be(200)?;
+        self.api.delete(&link).await?.must_be(200)?;
         Ok(())
     }
 
@@ -136,7 +136,7 @@ async fn a_domain_that_was_lost_for_a_month_is_won_without_its_links(engine: Eng
     let host = "go.example";
     all.prove(host).await?;
     let path = format!("{}/{host}", all.path());
-    ensure!(all.api.call(Method::PUT, &path, Some(json!({"robots": "all"}))).await?.status == 200);
+    ensure!(all.api.put(&path, json!({"robots": "all"})).await?.status == 200);
     ensure!(all.link(host, "A").await?.status == 200);
     all.dns.set(&format!("_waymark.{host}"), &[]);
     // Also of an account that is out of service.

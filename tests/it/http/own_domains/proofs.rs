@@ -29,7 +29,7 @@ crate::on_both_engines!(
 async fn a_txt_record_proves_a_host(engine: Engine) -> Result<()> {
     let all = Setting::new(engine).await?;
     let body = json!({"host": "Go.Exämple.", "scheme": "http"});
-    let made = all.api.call(Method::POST, &all.path(), Some(body)).await?;
+    let made = all.api.post(&all.path(), body).await?;
     ensure!(made.status == 201 && made.header("x-ignored") == Some("scheme"), "{made:?}");
     let claim = made.json();
     let host = "go.xn--exmple-cua";
@@ -54,7 +54,7 @@ async fn a_txt_record_proves_a_host(engine: Engine) -> Result<()> {
     all.api.get(&format!("{domains}?state=lost")).await?.problem(400, 40003);
     let refused = all.link(host, "A").await?.problem(400, 40001);
     ensure!(refused[0].contains("is not a short domain of this account"), "{refused:?}");
-    let settings = all.api.call(Method::PUT, &format!("{}/{host}", all.path()), Some(json!({}))).await?;
+    let settings = all.api.put(&format!("{}/{host}", all.path()), json!({})).await?;
     settings.problem(404, 40401);
 
     // The record is not there, then it is another one's.
@@ -115,13 +115,12 @@ async fn the_first_proof_wins(engine: Engine) -> Result<()> {
     let refused = all.verify(host).await?.problem(409, 40901);
     ensure!(refused[0].contains("has proven go.example first"), "{refused:?}");
     ensure!(all.read(host).await?["state"] == "refused");
-    api.call(Method::DELETE, &format!("{}/{host}", all.path()), None).await?.must_be(200)?;
+    api.delete(&format!("{}/{host}", all.path())).await?.must_be(200)?;
     let again = api.call(Method::POST, &all.path(), body.clone()).await?.problem(409, 40901);
     ensure!(again[0].contains("has proven go.example first"), "{again:?}");
     // What the account has, it need not claim.
     for host in ["tn.gg", "TN.GG."] {
-        let known =
-            api.call(Method::POST, &all.path(), Some(json!({"host": host}))).await?.problem(409, 40901);
+        let known = api.post(&all.path(), json!({"host": host})).await?.problem(409, 40901);
         ensure!(known[0].contains("has tn.gg already"), "{known:?}");
     }
     // When they give it up, it can be ours.
@@ -156,7 +155,7 @@ async fn hosts_that_nobody_can_own_are_refused(engine: Engine) -> Result<()> {
     for uri in ["go.example", "%00", "tn.gg%2F"] {
         let path = format!("{}/{uri}", all.path());
         all.api.get(&path).await?.problem(404, 40401);
-        all.api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+        all.api.delete(&path).await?.problem(404, 40401);
         all.api.call(Method::POST, &format!("{path}/verify"), None).await?.problem(404, 40401);
     }
     // What the platform gave needs no proof.
@@ -175,10 +174,10 @@ async fn checks_and_claims_are_bounded(engine: Engine) -> Result<()> {
     for n in 0..11 {
         all.claim(&format!("h{n}.example")).await?;
     }
-    let full = all.api.call(Method::POST, &all.path(), Some(json!({"host": "h11.example"}))).await?;
+    let full = all.api.post(&all.path(), json!({"host": "h11.example"})).await?;
     let faults = full.problem(403, 40304);
     ensure!(faults[0].contains("shortDomains") && faults[0].contains("11 of 11"), "{faults:?}");
-    all.api.call(Method::DELETE, &format!("{}/h10.example", all.path()), None).await?.must_be(200)?;
+    all.api.delete(&format!("{}/h10.example", all.path())).await?.must_be(200)?;
     all.claim("h11.example").await?;
 
     // Ten hosts within a minute.
@@ -200,7 +199,7 @@ async fn checks_and_claims_are_bounded(engine: Engine) -> Result<()> {
     is_too_many(11, "claimed or checked 10 hosts within a minute").await?;
     is_too_many(9, "h9.example was claimed or checked").await?;
     // A new claim on the same host is no way around.
-    all.api.call(Method::DELETE, &format!("{}/h0.example", all.path()), None).await?.must_be(200)?;
+    all.api.delete(&format!("{}/h0.example", all.path())).await?.must_be(200)?;
     all.claim("h0.example").await?;
     is_too_many(0, "h0.example was claimed or checked").await?;
     all.pass(60_001).await?;
@@ -221,7 +220,7 @@ async fn store_claims(all: &Setting, name: &str, state: State, count: usize) -> 
 
 async fn claims_are_bounded_without_a_quota(engine: Engine) -> Result<()> {
     let all = Setting::new(engine).await?;
-    let claim = async || all.api.call(Method::POST, &all.path(), Some(json!({"host": "go.example"}))).await;
+    let claim = async || all.api.post(&all.path(), json!({"host": "go.example"})).await;
     store_claims(&all, "pending", State::Pending, 99).await?;
     store_claims(&all, "refused", State::Refused, 1).await?;
     let faults = claim().await?.problem(409, 40901);

@@ -27,7 +27,7 @@ async fn published(all: &Setting, host: &str) -> Result<ShortDomain> {
 async fn files_are_stored_and_published(engine: Engine) -> Result<()> {
     let all = Setting::new(engine).await?;
     let path = format!("{}/tn.gg", all.path());
-    let put = async |body: Value| all.api.call(Method::PUT, &path, Some(body)).await;
+    let put = async |body: Value| all.api.put(&path, body).await;
     ensure!(published(&all, "tn.gg").await?.files.is_none());
     let links = json!([{"relation": ["delegate_permission/common.handle_all_urls"],
         "target": {"namespace": "android_app", "package_name": "com.example", "sha256_cert_fingerprints": ["14:6D"]}}]);
@@ -70,9 +70,7 @@ async fn files_are_stored_and_published(engine: Engine) -> Result<()> {
 async fn files_are_bounded(engine: Engine) -> Result<()> {
     let all = Setting::new(engine).await?;
     all.prove("go.example").await?;
-    let put = async |host: &str, body: Value| {
-        all.api.call(Method::PUT, &format!("{}/{host}", all.path()), Some(body)).await
-    };
+    let put = async |host: &str, body: Value| all.api.put(&format!("{}/{host}", all.path()), body).await;
     // Larger than a request may make it.
     let store = async |account: AccountId, host: &str, bytes: usize| -> Result<()> {
         let file = JsonFile::stored(format!("\"{}\"", "x".repeat(bytes)));

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Api, ended, finished, order, product, serials,
     steps::{step, step_to},
-    work_all,
+    with_product, work_all,
 };
 use crate::store::schema::run;
 
@@ -48,8 +48,7 @@ pub(super) fn blobs(api: &Api) -> Result<Vec<String>> {
 }
 
 async fn a_cancelled_order_leaves_what_it_made_and_nothing_else(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     // In the middle of making, and after a chunk was drawn.
     for steps in [1, 3] {
         let before = api.fingerprint().await?["thngs"].len();
@@ -71,15 +70,14 @@ async fn a_cancelled_order_leaves_what_it_made_and_nothing_else(engine: Engine) 
         ensure!(tables["thngs"].len() - before == usize::try_from(made)? && made >= 25, "{order}");
         api.call(Method::POST, &cancel, None).await?.problem(409, 40901);
         api.get(&format!("{path}/files")).await?.problem(409, 40901);
-        ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+        ensure!(api.delete(&path).await?.status == 200);
         api.get(&path).await?.problem(404, 40401);
     }
     Ok(())
 }
 
 async fn an_order_that_is_cancelled_with_its_files_keeps_none(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 2, json!({})), "format": "zpl", "waitForEdges": "none"});
     let path = order(&api, body).await?;
     step_to(&api, &path, Stage::Clear).await?;
@@ -87,7 +85,7 @@ async fn an_order_that_is_cancelled_with_its_files_keeps_none(engine: Engine) ->
     ensure!(api.call(Method::POST, &format!("{path}/cancel"), None).await?.status == 202);
     ensure!(ended(&api, &path).await?["status"] == "cancelled");
     ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     Ok(())
 }
 
@@ -119,12 +117,12 @@ async fn an_order_that_has_ended_is_removed_with_its_files(engine: Engine) -> Re
     let product = product(&api).await?;
     let body = |count| json!({"source": serials(&product, count, json!({})), "format": "svg"});
     let path = order(&api, body(2)).await?;
-    api.call(Method::DELETE, &path, None).await?.problem(409, 40901);
+    api.delete(&path).await?.problem(409, 40901);
     ended(&api, &path).await?;
-    let answer = api.call(Method::DELETE, &path, None).await?;
+    let answer = api.delete(&path).await?;
     ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
     ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
-    api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+    api.delete(&path).await?.problem(404, 40401);
 
     let old = finished(&api, body(1)).await?;
     ensure!(purge::purge(&api.made.app.printing).await? == 0, "its time is not over");
@@ -137,8 +135,7 @@ async fn an_order_that_has_ended_is_removed_with_its_files(engine: Engine) -> Re
 }
 
 async fn edges_that_lag_are_named_or_waited_for(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let hello = hello("slow", None, 0);
     let mut session = api.made.app.hub.connect(&hello).await?;
     // It says that it is there, and applies nothing.
@@ -174,13 +171,12 @@ async fn edges_that_lag_are_named_or_waited_for(engine: Engine) -> Result<()> {
 }
 
 async fn orders_under_way_are_bounded(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl"});
     for _ in 0..printing::service::orders::MAX_OPEN {
         order(&api, body.clone()).await?;
     }
-    api.call(Method::POST, "/jobs/qr", Some(body.clone())).await?.problem(429, 42901);
+    api.post("/jobs/qr", body.clone()).await?.problem(429, 42901);
     let first = api.get("/jobs/qr?sortOrder=ASCENDING&perPage=1").await?.json();
     let first = format!("/jobs/qr/{}/cancel", first[0]["id"].as_str().context("id")?);
     ensure!(api.call(Method::POST, &first, None).await?.status == 202);
@@ -191,8 +187,7 @@ async fn orders_under_way_are_bounded(engine: Engine) -> Result<()> {
 }
 
 async fn the_end_of_an_order_is_an_event(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let ends = async |status: &str| -> Result<usize> {
         let mut conn = api.made.app.core.db.read().await?;
         let rows = events::list_after(&mut conn, 0, &[], u32::MAX).await?;
@@ -211,8 +206,7 @@ async fn the_end_of_an_order_is_an_event(engine: Engine) -> Result<()> {
 }
 
 async fn an_outage_of_the_blob_store_does_not_fail_an_order(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
     let path = order(&api, body).await?;
     let folder = api.made.db.files().join(api.made.account.as_str());

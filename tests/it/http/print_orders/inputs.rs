@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, column, ended, file, finished, manifest, order, product, serials};
+use super::{Api, column, ended, file, finished, manifest, order, serials, with_product};
 use crate::http::{jobs, operators::machine};
 
 crate::on_both_engines!(
@@ -30,8 +30,7 @@ fn path_of(order: &Value) -> String {
 }
 
 async fn lines_name_codes_by_short_id_or_serial(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let source = serials(&product, 3, json!({"prefix": "A"}));
     let made = finished(&api, json!({"source": source, "format": "zpl"})).await?;
     let lines = manifest(&api, &path_of(&made)).await?;
@@ -74,8 +73,7 @@ async fn lines_name_codes_by_short_id_or_serial(engine: Engine) -> Result<()> {
 }
 
 async fn a_large_file_is_read_in_many_steps(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let made = finished(&api, json!({"source": serials(&product, 7, json!({})), "format": "zpl"})).await?;
     let lines = manifest(&api, &path_of(&made)).await?;
     let ids = column(&lines, "shortId");
@@ -101,8 +99,7 @@ async fn a_large_file_is_read_in_many_steps(engine: Engine) -> Result<()> {
 }
 
 async fn every_bad_line_is_named_and_nothing_is_made(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     finished(&api, json!({"source": serials(&product, 2, json!({"prefix": "A"})), "format": "zpl"})).await?;
     let links = api.get(&format!("/redirections?filter=product={product}")).await?.json();
     let good = links[0]["shortId"].as_str().context("shortId")?;
@@ -147,7 +144,7 @@ async fn every_bad_line_is_named_and_nothing_is_made(engine: Engine) -> Result<(
     let location = jobs::file(&api, text.as_bytes()).await?;
     let thng = api.create("/thngs", json!({"name": "plain"})).await?["id"].clone();
     let link = json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": "PLAIN"});
-    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    ensure!(api.post("/redirections", link).await?.status.is_success());
     let fine = finished(&api, of_file(&location, "CSV", json!({"hri": {"text": "gs1"}}))).await?;
     ensure!(fine["status"] == "complete", "{fine}");
     let location = jobs::file(&api, b"shortId\nPLAIN\n").await?;
@@ -171,7 +168,7 @@ async fn a_file_that_cannot_be_read_is_refused(engine: Engine) -> Result<()> {
         (bare, "has no content yet"),
     ] {
         let body = of_file(location, "CSV", json!({}));
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(400, 40001);
+        let faults = api.post("/jobs/qr", body).await?.problem(400, 40001);
         ensure!(
             faults[0].contains("source.file.location") && faults[0].contains(part),
             "{location}: {faults:?}"
@@ -179,7 +176,7 @@ async fn a_file_that_cannot_be_read_is_refused(engine: Engine) -> Result<()> {
     }
     let mut body = of_file(&location, "CSV", json!({}));
     body["source"]["file"]["shortDomain"] = json!("other.gg");
-    let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(400, 40001);
+    let faults = api.post("/jobs/qr", body).await?.problem(400, 40001);
     ensure!(faults[0].contains("other.gg is not a short domain"), "{faults:?}");
     // Another account's file is not there; a press may not read files.
     let body = of_file(&location, "CSV", json!({}));
@@ -203,13 +200,12 @@ async fn a_file_that_cannot_be_read_is_refused(engine: Engine) -> Result<()> {
 }
 
 async fn a_file_that_is_deleted_is_read_before(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     finished(&api, json!({"source": serials(&product, 1, json!({"prefix": "A"})), "format": "zpl"})).await?;
     let location = jobs::file(&api, b"serial\nA1\n").await?;
     let path = order(&api, of_file(&location, "CSV", json!({}))).await?;
     let id = location.split("/files/").nth(1).and_then(|rest| rest.split('/').next()).context("id")?;
-    ensure!(api.call(Method::DELETE, &format!("/files/{id}"), None).await?.status == 200);
+    ensure!(api.delete(&format!("/files/{id}")).await?.status == 200);
     ensure!(ended(&api, &path).await?["status"] == "complete");
     let order = order(&api, of_file(&location, "CSV", json!({}))).await;
     ensure!(order.is_err(), "a file that was deleted is there");

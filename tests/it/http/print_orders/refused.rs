@@ -6,7 +6,7 @@ use printing::{domain::order::Stage, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, ended, ends::blobs, finished, order, product, serials, steps, work_all};
+use super::{Api, ended, ends::blobs, finished, order, serials, steps, with_product, work_all};
 use crate::http::operators::machine;
 
 crate::on_both_engines!(
@@ -28,8 +28,7 @@ async fn rows(api: &Api) -> Result<Vec<usize>> {
 }
 
 async fn a_quota_refuses_an_order_before_anything_is_made(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let quotas = format!("/platform/accounts/{}/quotas", api.made.account);
     for (quota, name) in
         [(json!({"things": 9, "links": 100}), "things"), (json!({"things": 100, "links": 9}), "links")]
@@ -37,7 +36,7 @@ async fn a_quota_refuses_an_order_before_anything_is_made(engine: Engine) -> Res
         api.call_as(&api.platform_key, Method::PUT, &quotas, Some(quota)).await?.must_be(200)?;
         let before = rows(&api).await?;
         let body = json!({"source": serials(&product, 10, json!({})), "format": "zpl"});
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(403, 40304);
+        let faults = api.post("/jobs/qr", body).await?.problem(403, 40304);
         ensure!(faults[0].contains(&format!("quota {name} ")) && faults[0].contains("10 more"), "{faults:?}");
         ensure!(rows(&api).await? == before, "something was made");
     }
@@ -59,8 +58,7 @@ async fn a_quota_refuses_an_order_before_anything_is_made(engine: Engine) -> Res
 }
 
 async fn printers_order_what_is_there_and_make_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let made = finished(&api, json!({"source": serials(&product, 3, json!({})), "format": "zpl"})).await?;
     let made = format!("/jobs/qr/{}", made["id"].as_str().context("id")?);
     let (_, printer) = machine(&api, "printer", json!({})).await?;
@@ -95,8 +93,7 @@ async fn printers_order_what_is_there_and_make_nothing(engine: Engine) -> Result
 }
 
 async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let made = finished(&api, json!({"source": serials(&product, 2, json!({})), "format": "zpl"})).await?;
     let path = format!("/jobs/qr/{}", made["id"].as_str().context("id")?);
     let theirs = async |method: Method, path: &str, body: Option<Value>| {
@@ -133,7 +130,7 @@ async fn every_fault_of_an_order_is_named(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].clone();
     let link = json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": "PLAIN"});
-    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    ensure!(api.post("/redirections", link).await?.status.is_success());
     let unknown = "UKXAGyEf8SQ5eTDmVgGpHqAa";
     let before = rows(&api).await?;
     for (body, parts) in [
@@ -158,7 +155,7 @@ async fn every_fault_of_an_order_is_named(engine: Engine) -> Result<()> {
             vec!["other.gg is not a short domain"],
         ),
     ] {
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body.clone())).await?.problem(400, 40001);
+        let faults = api.post("/jobs/qr", body.clone()).await?.problem(400, 40001);
         for part in parts {
             ensure!(faults.iter().any(|fault| fault.contains(part)), "{body}: {part} is not in {faults:?}");
         }
@@ -168,14 +165,13 @@ async fn every_fault_of_an_order_is_named(engine: Engine) -> Result<()> {
 }
 
 async fn serials_that_items_have_are_refused(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let thng = json!({"name": "t", "product": product, "identifiers": {"gs1:21": "1200"}});
     api.create("/thngs", thng).await?;
     let body = |start: u64, count: u64| json!({"source": serials(&product, count, json!({"start": start})), "format": "zpl", "waitForEdges": "none"});
     // Among the first, and the last one.
     for body in [body(1_190, 20), body(100, 1_101)] {
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(409, 40901);
+        let faults = api.post("/jobs/qr", body).await?.problem(409, 40901);
         ensure!(faults[0].contains("1200"), "{faults:?}");
     }
     ensure!(rows(&api).await?[4] == 0, "numbers of a refused order stay free");
@@ -187,8 +183,7 @@ async fn serials_that_items_have_are_refused(engine: Engine) -> Result<()> {
 }
 
 async fn what_cannot_be_drawn_is_refused_before_anything_is_made(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     finished(&api, json!({"source": serials(&product, 1, json!({})), "format": "zpl"})).await?;
     let links = api.get(&format!("/redirections?filter=product={product}")).await?.json();
     let before = rows(&api).await?;
@@ -200,7 +195,7 @@ async fn what_cannot_be_drawn_is_refused_before_anything_is_made(engine: Engine)
     ] {
         let body =
             json!({"source": source, "format": "zpl", "layout": {"labelWidthMm": 5, "labelHeightMm": 5}});
-        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(422, 42201);
+        let faults = api.post("/jobs/qr", body).await?.problem(422, 42201);
         ensure!(faults[0].contains("below 0.25 mm"), "{faults:?}");
     }
     ensure!(rows(&api).await? == before, "a refusal changed something");
@@ -208,8 +203,7 @@ async fn what_cannot_be_drawn_is_refused_before_anything_is_made(engine: Engine)
 }
 
 async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
     // Sets the limit; gives what is used.
     let set = async |limit: u64| -> Result<u64> {
@@ -230,10 +224,10 @@ async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()>
     let message = failed["message"].as_str().context("message")?;
     ensure!(failed["status"] == "failed" && message.contains("quota storageBytes"), "{failed}");
     ensure!(set(bytes).await? == bytes && blobs(&api)?.len() == 3, "{:?}", blobs(&api)?);
-    let faults = api.call(Method::POST, "/jobs/qr", Some(body.clone())).await?.problem(403, 40304);
+    let faults = api.post("/jobs/qr", body.clone()).await?.problem(403, 40304);
     ensure!(faults[0].contains("quota storageBytes"), "{faults:?}");
 
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     ensure!(set(10 * bytes).await? == 0, "a removed order gives its bytes back");
     let again = finished(&api, body).await?;
     ensure!(again["status"] == "complete" && set(10 * bytes).await? > 100, "{again}");
@@ -241,14 +235,13 @@ async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()>
     api.made.clock.advance(left_ms);
     ensure!(purge::expire(&api.made.app.printing).await? == 1 && set(bytes).await? == 0);
     let path = format!("/jobs/qr/{}", again["id"].as_str().context("id")?);
-    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(api.delete(&path).await?.status == 200);
     ensure!(set(bytes).await? == 0, "bytes are given back once");
     Ok(())
 }
 
 async fn chunks_count_for_it_while_they_are_drawn(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
     let set = async |limit: u64| -> Result<u64> {
         let path = format!("/platform/accounts/{}/quotas", api.made.account);

@@ -9,7 +9,7 @@ use printing::{domain::order::Stage, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, column, ended, file, finished, manifest, order, product, serials, steps};
+use super::{Api, column, ended, file, finished, manifest, order, serials, steps, with_product};
 use crate::http::{Answer, operators::machine};
 
 crate::on_both_engines!(
@@ -28,7 +28,7 @@ fn path_of(order: &Value) -> String {
 
 /// Asks for a reprint; gives its path.
 async fn reprint(api: &Api, path: &str, body: Value) -> Result<String> {
-    let answer = api.call(Method::POST, &format!("{path}/reprint"), Some(body)).await?;
+    let answer = api.post(&format!("{path}/reprint"), body).await?;
     ensure!(answer.status == 201 && answer.json()["status"] == "waiting", "{answer:?}");
     let made = path_of(&answer.json());
     ensure!(answer.header("location").is_some_and(|location| location.ends_with(&made)), "{answer:?}");
@@ -37,8 +37,7 @@ async fn reprint(api: &Api, path: &str, body: Value) -> Result<String> {
 }
 
 async fn codes_are_printed_again_and_nothing_is_made(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 30, json!({"prefix": "-A"})), "format": "zpl",
         "layout": {"size": "roll-100x50"}, "hri": {"text": "serial"}});
     let made = finished(&api, body).await?;
@@ -89,7 +88,7 @@ async fn any_serial_is_printed_again(engine: Engine) -> Result<()> {
         let thng = api.create("/thngs", json!({"name": "t", "identifiers": {"gs1:21": serial}})).await?["id"]
             .clone();
         let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"});
-        ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+        ensure!(api.post("/redirections", link).await?.status.is_success());
         thngs.push(thng);
     }
     let body = json!({"source": {"list": {"thngs": thngs}}, "format": "zpl", "waitForEdges": "none"});
@@ -110,8 +109,7 @@ async fn any_serial_is_printed_again(engine: Engine) -> Result<()> {
 }
 
 async fn sheets_keep_their_places(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 50, json!({})), "format": "pdf-sheets",
         "layout": {"size": "a4-63.5x38.1", "start": 3}});
     let path = path_of(&finished(&api, body).await?);
@@ -147,8 +145,7 @@ async fn sheets_keep_their_places(engine: Engine) -> Result<()> {
 }
 
 async fn a_reprint_survives_workers_that_die_after_each_step(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 40, json!({})), "format": "pdf-pages"});
     let path = path_of(&finished(&api, body).await?);
     let again = reprint(&api, &path, json!({"from": 11, "to": 40})).await?;
@@ -167,13 +164,12 @@ async fn a_reprint_survives_workers_that_die_after_each_step(engine: Engine) -> 
 }
 
 async fn what_cannot_be_printed_again_is_refused(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 3, json!({})), "format": "zpl", "waitForEdges": "none"});
     let open = order(&api, body).await?;
     let all = json!({"from": 1, "to": 3});
     let ask = async |path: &str, body: &Value| -> Result<Answer> {
-        api.call(Method::POST, &format!("{path}/reprint"), Some(body.clone())).await
+        api.post(&format!("{path}/reprint"), body.clone()).await
     };
     ask(&open, &all).await?.problem(409, 40901);
     let made = ended(&api, &open).await?;
@@ -219,15 +215,14 @@ async fn what_cannot_be_printed_again_is_refused(engine: Engine) -> Result<()> {
 }
 
 async fn two_files_of_one_name_are_refused_before_anything_is_drawn(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     finished(&api, json!({"source": serials(&product, 2, json!({})), "format": "zpl"})).await?;
     let links = api.get(&format!("/redirections?filter=product={product}")).await?.json();
     let (one, two) = (links[0]["shortId"].clone(), links[1]["shortId"].clone());
     let body = |naming: &str, source: Value| json!({"source": source, "format": "png", "naming": naming});
     let list = json!({"list": {"shortIds": [one, two, one]}});
     let refused = body("{shortId}", list.clone());
-    let faults = api.call(Method::POST, "/jobs/qr", Some(refused)).await?.problem(400, 40001);
+    let faults = api.post("/jobs/qr", refused).await?.problem(400, 40001);
     ensure!(faults.len() == 1 && faults[0].contains("the codes 1 and 3"), "{faults:?}");
     ensure!(finished(&api, body("{shortId}_{index}", list)).await?["status"] == "complete");
     // Of a file they are found before the first chunk.
@@ -244,8 +239,7 @@ async fn two_files_of_one_name_are_refused_before_anything_is_drawn(engine: Engi
 }
 
 async fn a_download_that_broke_off_continues(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let made = finished(&api, json!({"source": serials(&product, 5, json!({})), "format": "zpl"})).await?;
     let uri = format!("{}/files/codes.zpl", path_of(&made));
     let whole = api.get(&uri).await?;

@@ -25,7 +25,7 @@ use shared::{id::JobId, short_id::ShortId};
 use tests::db::{Engine, SystemRandom, TestApp};
 use tokio_util::sync::CancellationToken;
 
-use super::{Api, column, ended, file, finished, manifest, order, product, serials};
+use super::{Api, column, ended, file, finished, manifest, order, product, serials, with_product};
 use crate::store::schema::run;
 
 crate::on_both_engines!(
@@ -71,8 +71,7 @@ pub(super) async fn step_to(api: &Api, path: &str, stage: Stage) -> Result<()> {
 }
 
 async fn an_order_survives_workers_that_die_after_each_step(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 60, json!({})), "format": "pdf-pages",
         "hri": {"text": "serial"}});
     let path = order(&api, body).await?;
@@ -97,8 +96,7 @@ async fn an_order_survives_workers_that_die_after_each_step(engine: Engine) -> R
 }
 
 async fn a_worker_that_lost_its_lease_changes_nothing(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 30, json!({})), "format": "zpl"});
     let made = overtaken(&api, body).await?;
     ensure!(made["progress"]["made"] == 30, "{made}");
@@ -132,8 +130,7 @@ async fn overtaken(api: &Api, body: Value) -> Result<Value> {
 }
 
 async fn two_orders_of_one_product_share_no_number(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 30, json!({"prefix": "X"})), "format": "zpl"});
     let both = futures_util::future::join_all((0..6).map(|_| order(&api, body.clone()))).await;
     let mut found = BTreeSet::new();
@@ -148,8 +145,7 @@ async fn two_orders_of_one_product_share_no_number(engine: Engine) -> Result<()>
 }
 
 async fn removing_chunks_in_many_turns_is_no_failed_try(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
     let path = order(&api, body).await?;
     step_to(&api, &path, Stage::Clear).await?;
@@ -167,8 +163,7 @@ async fn removing_chunks_in_many_turns_is_no_failed_try(engine: Engine) -> Resul
 }
 
 async fn an_order_that_this_release_cannot_read_is_in_nobodys_way(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
     let (newer, plain) = (order(&api, body.clone()).await?, order(&api, body).await?);
     let doc = match engine {
@@ -215,7 +210,7 @@ async fn a_short_id_that_was_given_out_is_passed_over(engine: Engine) -> Result<
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].clone();
     let short_id = ShortId::generate(TAKEN).to_string();
     let link = json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
-    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    ensure!(api.post("/redirections", link).await?.status.is_success());
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
     // Whichever random bits of the step become the short id.
     for nth in 1..=6 {
@@ -228,8 +223,7 @@ async fn a_short_id_that_was_given_out_is_passed_over(engine: Engine) -> Result<
 }
 
 async fn a_process_without_edges_draws_and_leaves_the_rest(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let product = product(&api).await?;
+    let (api, product) = with_product(engine).await?;
     let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
     let draw = async || -> Result<()> {
         let (state, stop) = (&api.made.app.printing, CancellationToken::new());

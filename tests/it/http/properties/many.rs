@@ -1,7 +1,6 @@
 //! Many writes of properties: in one request, and at once.
 
 use anyhow::{Context, Result};
-use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -20,14 +19,14 @@ pub(super) async fn batches_overwrite_existing_values(engine: Engine) -> Result<
     let steps =
         [(0..200, 1), (100..300, 1), (-300..-100, 1), (299..450, 1), (1_000..1_400, 2), (1_001..1_401, 2)];
     for (value, (times, step)) in (0_i64..).zip(steps) {
-        api.put(&path, batch(times.clone(), step, value)).await?;
+        api.must_put(&path, batch(times.clone(), step, value)).await?;
         expected.extend(times.step_by(step).map(|at| (at, value)));
     }
     let stored = api.points(&format!("{path}?perPage=100")).await?;
     let wanted: Vec<Value> = expected.iter().rev().map(|(at, value)| json!(["a", value, at])).collect();
     assert_eq!(stored, wanted);
     // Whoever comes second writes over the whole of the first.
-    let at_once = (0..6).map(|value| api.put(&path, batch(2_000..2_300, 1, value)));
+    let at_once = (0..6).map(|value| api.must_put(&path, batch(2_000..2_300, 1, value)));
     for result in futures_util::future::join_all(at_once).await {
         result?;
     }
@@ -59,7 +58,7 @@ pub(super) async fn concurrent_writes_do_not_mix(engine: Engine) -> Result<()> {
             let base = if n % 5 == 4 { foreign } else { base };
             let body =
                 json!([{"key": "a", "value": n, "timestamp": n}, {"key": format!("k{n}"), "value": n}]);
-            let answer = api.call(Method::PUT, base, Some(body)).await?;
+            let answer = api.put(base, body).await?;
             assert_eq!(answer.status == 200, n % 5 != 4, "{n}: {answer:?}");
             if n % 5 == 4 {
                 assert_eq!(answer.json()["code"], 40401, "{n}: {answer:?}");

@@ -27,7 +27,7 @@ async fn a_quota_that_is_set_while_others_write_counts_all(engine: Engine) -> Re
             let made = api.create("/thngs", json!({"name": format!("{n}/{k}")})).await?;
             ids.push(made["id"].as_str().context("id")?.to_owned());
             if k % 4 == 3 {
-                api.delete(&format!("/thngs/{}", ids.remove(0))).await?;
+                api.must_delete(&format!("/thngs/{}", ids.remove(0))).await?;
             }
         }
         Ok::<_, anyhow::Error>(ids.len())
@@ -79,7 +79,7 @@ async fn a_recount_corrects_what_drifted(engine: Engine) -> Result<()> {
     let mut tx = db.begin(&Ctx::default()).await?;
     on_db!(&mut *tx, |c| sqlx::query("UPDATE quota_uses SET used = 7").execute(c).await.map(|_| ()))?;
     tx.commit().await?;
-    let post = || api.call(Method::POST, "/thngs", Some(json!({"name": "t"})));
+    let post = || api.post("/thngs", json!({"name": "t"}));
     refused(&post().await?, HELD, "things", "7 of 2");
     // In the background once a day; a command does the same at once.
     let now = api.made.app.core.clock.now();

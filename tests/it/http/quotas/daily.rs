@@ -27,8 +27,8 @@ async fn events_beyond_the_quota_wait_for_the_next_day(engine: Engine) -> Result
     let id = thng(&api, json!({"name": "t"})).await?;
     assert_eq!(api.set_quotas(json!({"eventsPerDay": 6})).await?["eventsPerDay"]["used"], 0);
     let value = format!("/thngs/{id}/properties/a");
-    let write = |values: Value| api.call(Method::PUT, &value, Some(values));
-    let act = |uri: &'static str, body: Value| api.call(Method::POST, uri, Some(body));
+    let write = |values: Value| api.put(&value, values);
+    let act = |uri: &'static str, body: Value| api.post(uri, body);
     assert_eq!(write(json!([{"value": 1}])).await?.status, 200);
     let two = json!([{"value": 1, "timestamp": 1}, {"value": 2, "timestamp": 2}]);
     assert_eq!(write(two.clone()).await?.status, 200);
@@ -51,7 +51,7 @@ async fn events_beyond_the_quota_wait_for_the_next_day(engine: Engine) -> Result
     let shown = api.get(&format!("/thngs/{id}/properties/a")).await?.json();
     assert!(shown.as_array().is_some_and(|points| points.iter().all(|p| p["value"] != 9)), "{shown}");
     // Resources are made and changed as before, and other accounts write.
-    assert_eq!(api.call(Method::PUT, &format!("/thngs/{id}"), Some(json!({"name": "u"}))).await?.status, 200);
+    assert_eq!(api.put(&format!("/thngs/{id}"), json!({"name": "u"})).await?.status, 200);
     api.call_as(&api.other_key, Method::POST, "/actions/checkins", Some(json!({}))).await?.must_be(201)?;
     api.made.clock.advance(DAY);
     assert_eq!(api.quotas().await?["eventsPerDay"]["used"], 0);
@@ -76,12 +76,7 @@ async fn jobs_and_reactions_obey_the_quota(engine: Engine) -> Result<()> {
         assert!(message.contains("quota scansPerDay ") && message.contains("3 of 3"), "{entry}");
     }
     assert_eq!(api.get("/actions/scans?perPage=100").await?.json().as_array().context("list")?.len(), 3);
-    refused(
-        &api.call(Method::POST, "/actions/scans", Some(json!({"thng": ids[0]}))).await?,
-        DAILY,
-        "scansPerDay",
-        "3 of 3",
-    );
+    refused(&api.post("/actions/scans", json!({"thng": ids[0]})).await?, DAILY, "scansPerDay", "3 of 3");
 
     // The action that a reaction makes is the second event.
     let _react = react(&api);
@@ -103,7 +98,7 @@ async fn scans_of_edges_beyond_the_quota_count_and_are_not_stored(engine: Engine
     let api = Api::new(engine).await?;
     let product = api.product().await?;
     let body = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": "A"});
-    api.call(Method::POST, "/redirections", Some(body)).await?;
+    api.post("/redirections", body).await?;
     api.set_quotas(json!({"scansPerDay": 3, "eventsPerDay": 0})).await?;
     let records: Vec<_> = (0..5).map(|n| record("A", 1_000 + n)).collect();
     let batch = |first_seq: u64, records: &[ScanRecord]| ScanBatch {

@@ -2,7 +2,6 @@
 
 use actions::store::scan_charges;
 use anyhow::{Context, Result, ensure};
-use axum::http::Method;
 use control::worker::ingest_scans::ingest;
 use kernel::{
     on_db,
@@ -66,7 +65,7 @@ async fn link(api: &Api, short_id: &str) -> Result<()> {
     let product = api.product().await?;
     let body =
         json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
-    api.call(Method::POST, "/redirections", Some(body)).await?.must_be(200)?;
+    api.post("/redirections", body).await?.must_be(200)?;
     Ok(())
 }
 

@@ -47,7 +47,7 @@ async fn a_population_waits_for_its_account_without_holding_up_others(engine: En
     }
     // A deletion locks the use before it takes the order of changes.
     let path = format!("/thngs/{gone}");
-    let gone = api.call(Method::DELETE, &path, None);
+    let gone = api.delete(&path);
     let populated = finished(&api, &tasks, populate(3, &json!({})));
     let others = async {
         for _ in 0..5 {
@@ -102,7 +102,7 @@ async fn initial_properties_count(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     api.set_quotas(json!({"eventsPerDay": 3})).await?;
     let with_two = json!({"name": "n", "properties": {"a": 1, "b": 2}});
-    let post = |uri: &'static str| api.call(Method::POST, uri, Some(with_two.clone()));
+    let post = |uri: &'static str| api.post(uri, with_two.clone());
     assert_eq!(post("/thngs").await?.status, 201);
     for uri in ["/products", "/thngs"] {
         refused(&post(uri).await?, (429, 42902), "eventsPerDay", "2 of 3");

@@ -73,7 +73,7 @@ pub(super) async fn tenants_are_apart(engine: Engine) -> Result<()> {
         ("/reactions", &in_same, false),
         ("/reactions", &id(&of_theirs)?, false),
     ] {
-        let answer = api.call(Method::POST, path, Some(calls(webhook))).await?;
+        let answer = api.post(path, calls(webhook)).await?;
         if is_allowed {
             ensure!(answer.status == 201, "{answer:?}");
         } else {
@@ -86,11 +86,11 @@ pub(super) async fn tenants_are_apart(engine: Engine) -> Result<()> {
         json!({"type": "action", "action": {"type": "scans", "thng": outside}}),
     ] {
         let body = json!({"name": "r", "effect": effect});
-        api.call(Method::POST, &of_project, Some(body.clone())).await?.problem(400, 40001);
+        api.post(&of_project, body.clone()).await?.problem(400, 40001);
         api.call_as(&api.other_key, Method::POST, "/reactions", Some(body.clone()))
             .await?
             .problem(400, 40001);
-        ensure!(api.call(Method::POST, "/reactions", Some(body)).await?.status == 201);
+        ensure!(api.post("/reactions", body).await?.status == 201);
     }
     Ok(())
 }
@@ -160,19 +160,19 @@ pub(super) async fn reactions_behave_like_other_resources(engine: Engine) -> Res
         }
     }
     let body = json!({"name": "r", "effect": effect});
-    api.call(Method::POST, "/reactions?project=nothing", Some(body.clone())).await?.problem(400, 40003);
+    api.post("/reactions?project=nothing", body.clone()).await?.problem(400, 40003);
     ensure!(api.fingerprint().await? == before, "a refusal changed something");
 
-    let changed = api.call(Method::PUT, &uri, Some(json!({"match": "", "status": "disabled"}))).await?.json();
+    let changed = api.put(&uri, json!({"match": "", "status": "disabled"})).await?.json();
     ensure!(changed.get("match").is_none() && changed["status"] == "disabled", "{changed}");
     ensure!(changed["tags"] == json!(["x"]) && changed["effect"]["key"] == "a", "{changed}");
     // What is read can be written back.
-    let again = api.call(Method::PUT, &uri, Some(changed.clone())).await?;
+    let again = api.put(&uri, changed.clone()).await?;
     ensure!(again.status == 200 && again.json()["effect"] == changed["effect"], "{again:?}");
     for _ in 1..100 {
         api.create("/reactions", body.clone()).await?;
     }
-    api.call(Method::POST, "/reactions", Some(body)).await?.problem(409, 40901);
+    api.post("/reactions", body).await?.problem(409, 40901);
     let page = api.get("/reactions?filter=status%3Ddisabled").await?.json();
     ensure!(page.as_array().map(Vec::len) == Some(1) && page[0]["id"] == made["id"], "{page}");
     let (mut ids, mut more) = (BTreeSet::new(), Some("/reactions?perPage=40".to_owned()));
@@ -184,7 +184,7 @@ pub(super) async fn reactions_behave_like_other_resources(engine: Engine) -> Res
         more = next(&answer);
     }
     ensure!(ids.len() == 100, "{}", ids.len());
-    ensure!(api.call(Method::DELETE, &uri, None).await?.status == 200);
+    ensure!(api.delete(&uri).await?.status == 200);
     api.get(&uri).await?.problem(404, 40401);
     Ok(())
 }

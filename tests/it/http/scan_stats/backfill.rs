@@ -7,10 +7,9 @@ use anyhow::Result;
 use control::worker::move_scans;
 use kernel::{
     domain::{grant::Limit, listing::ListRequest},
-    store::{Ctx, Db, listing::Selection},
+    store::{Ctx, listing::Selection},
 };
 use shared::{id::ActionId, time::UnixMillis};
-use sqlx::AssertSqlSafe;
 use statistics::{
     service::backfill::{Step, follow, head, step},
     store::backfill::{Progress, read},
@@ -18,6 +17,7 @@ use statistics::{
 use tests::{db::Engine, product::PHONE};
 
 use super::*;
+use crate::http::webhooks::receiver::execute;
 
 /// Works until the backfill is at its end; gives how many scans it counted.
 pub(super) async fn finish(api: &Api) -> Result<u64> {
@@ -31,15 +31,6 @@ pub(super) async fn finish(api: &Api) -> Result<u64> {
 /// How many rows a table has.
 pub(super) async fn count(api: &Api, table: &str) -> Result<usize> {
     Ok(api.fingerprint().await?.get(table).map_or(0, Vec::len))
-}
-
-async fn execute(api: &Api, sql: &str) -> Result<()> {
-    let sql = AssertSqlSafe(sql.to_owned());
-    match &api.made.app.core.db {
-        Db::Pg(pool) => sqlx::query(sql).execute(pool).await.map(|_| ())?,
-        Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await.map(|_| ())?,
-    }
-    Ok(())
 }
 
 /// Puts scans back among actions, as a release without a store of scans leaves them.

@@ -48,7 +48,7 @@ async fn linked_of_demo(api: &Api, short_id: &str, project: &str) -> Result<Stri
     let product = text(&api.create("/products", with(json!({"name": short_id}))).await?, "id")?;
     let link = json!({"platformId": product, "shortDomain": "tn.gg", "shortId": short_id,
         "defaultRedirectUrl": "https://example.com/"});
-    let made = api.post(&api.key, None, "/redirections", &with(link)).await?;
+    let made = api.post_once(&api.key, None, "/redirections", &with(link)).await?;
     assert_eq!(made.status, 201, "{made:?}");
     Ok(product)
 }

@@ -45,9 +45,9 @@ pub(super) async fn a_thng_key_cannot_write_members_that_verdicts_depend_on(engi
     assert_eq!(put(read).await?.status, 200);
     let account = format!("/accounts/{}", api.made.account);
     let bad = json!({"thngWritableCustomFields": ["permittedCountries"]});
-    api.call(Method::PUT, &account, Some(bad)).await?.problem(400, 40001);
+    api.put(&account, bad).await?.problem(400, 40001);
     let writable = json!({"thngWritableCustomFields": ["note"]});
-    assert_eq!(api.call(Method::PUT, &account, Some(writable)).await?.status, 200);
+    assert_eq!(api.put(&account, writable).await?.status, 200);
     assert_eq!(api.get(&account).await?.json()["thngWritableCustomFields"], json!(["note"]));
     assert_eq!(put(json!({"customFields": {"note": 1}})).await?.status, 200);
     let stored = api.get(&uri).await?.json();

@@ -219,9 +219,7 @@ async fn prepare(
         }
         "POST /jobs/redirections/{changeId}/approve" => {
             let account = format!("/accounts/{}", api.made.account);
-            let set = async |waits: bool| {
-                api.call(Method::PUT, &account, Some(json!({"approveBulkChanges": waits}))).await
-            };
+            let set = async |waits: bool| api.put(&account, json!({"approveBulkChanges": waits})).await;
             // Somebody else asked for it.
             let (_, editor) = machine(api, "editor", json!({})).await?;
             let change = json!({"platformId": fixture.ids["thngs"], "patch": {"notes": name}});
@@ -262,7 +260,7 @@ async fn prepare(
             let email = Email::parse("o@example.com").map_err(anyhow::Error::msg)?;
             let code = commands::reset_password(db, (clock, &SystemRandom), Some(api.made.account), &email);
             let set = json!({"code": code.await?, "password": "a long sentence is best"});
-            let answer = api.call(Method::PUT, "/console/api/passwordReset", Some(set)).await?;
+            let answer = api.put("/console/api/passwordReset", set).await?;
             anyhow::ensure!(answer.status == 200, "{answer:?}");
         }
         "POST /auth/evrythng/thngs" => {
@@ -295,21 +293,21 @@ async fn prepare(
             *uri = format!("/webhooks/{}/deliveries/msg_1", fixture.ids["webhooks"]);
         }
         _ if name.starts_with("DELETE") && name.ends_with("/properties/{key}") => {
-            api.call(Method::PUT, uri, Some(json!([{"value": 1}]))).await?;
+            api.put(uri, json!([{"value": 1}])).await?;
         }
         "PUT /actions/{type}" | "DELETE /actions/{type}" => {
-            api.call(Method::POST, "/actions", Some(json!({"name": "_audit"}))).await?;
+            api.post("/actions", json!({"name": "_audit"})).await?;
             *uri = "/actions/_audit".to_owned();
         }
         _ if !name.starts_with("GET") && name.ends_with("/redirector") => {
             let rules = json!({"rules": [{"match": "country=FR", "redirectUrl": "https://example.com/fr"}]});
-            api.call(Method::PUT, uri, Some(rules)).await?;
+            api.put(uri, rules).await?;
         }
         "DELETE /collections/{id}/collections/{collectionId}" | "DELETE /collections/{id}/thngs/{thngId}" => {
             let kind = if name.contains("thngId") { "thngs" } else { "collections" };
             let member = create(&format!("/{kind}"), json!({"name": "member"})).await?;
             let all = format!("/collections/{}/{kind}", fixture.ids["collections"]);
-            api.call(Method::PUT, &all, Some(json!([member]))).await?;
+            api.put(&all, json!([member])).await?;
             *uri = format!("{all}/{member}");
         }
         _ => {}

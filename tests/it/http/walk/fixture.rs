@@ -63,36 +63,36 @@ impl Fixture {
             ids.insert(kind, text(&api.create(&format!("/{kind}"), body).await?, "id")?);
         }
         let content = format!("/files/{}/content", ids["files"]);
-        api.call(Method::PUT, &content, Some(json!("content"))).await?;
+        api.put(&content, json!("content")).await?;
         let thng_key = api.create("/auth/evrythng/thngs", json!({"thngId": ids["thngs"]})).await?;
         for kind in ["products", "thngs"] {
             let body = json!({"platformId": ids[kind], "defaultRedirectUrl": "https://example.com",
                 "scopes": scopes});
-            let made = api.call(Method::POST, "/redirections", Some(body)).await?;
+            let made = api.post("/redirections", body).await?;
             let location = made.header("location").context("location")?.to_owned();
             let short_id = location.rsplit('/').next().context("short id")?;
             let short_id = short_id.split('?').next().unwrap_or_default().to_owned();
             ids.insert("redirections", short_id);
         }
-        let job = api.call(Method::POST, "/jobs/actions", Some(serde_json::from_str(JOB)?)).await?;
+        let job = api.post("/jobs/actions", serde_json::from_str(JOB)?).await?;
         let job = job.header("location").context("location")?.rsplit('/').next().context("id")?.to_owned();
         let tasks = format!("/batches/{}/tasks", ids["batches"]);
         let task = batches::finished(api, &tasks, serde_json::from_str(TASK)?).await?;
         // What it made belongs to nobody else of the fixture.
         let made = api.get("/thngs?filter=name=x&perPage=1").await?.json();
-        api.call(Method::DELETE, &format!("/thngs/{}", text(&made[0], "id")?), None).await?;
+        api.delete(&format!("/thngs/{}", text(&made[0], "id")?)).await?;
         let webhook = api.create("/webhooks", serde_json::from_str(WEBHOOK)?).await?;
         let reaction = api.create("/reactions", serde_json::from_str(REACTION)?).await?;
         // It was never commissioned: that opens a case.
         let mut trigger: Value = serde_json::from_str(TRIGGER)?;
         trigger["thng"] = json!(ids["thngs"]);
-        let asked = api.call(Method::POST, "/authentication", Some(trigger)).await?;
+        let asked = api.post("/authentication", trigger).await?;
         anyhow::ensure!(asked.status == 200, "{asked:?}");
         let cases = api.get("/authentication/cases").await?.json();
         let case = text(&cases[0], "id")?;
         let report = report(api, &case, &ids["thngs"]).await?;
         let erasure: Value = serde_json::from_str(ERASURE)?;
-        let erasure = api.call(Method::POST, "/privacy/erasures", Some(erasure)).await?.json();
+        let erasure = api.post("/privacy/erasures", erasure).await?.json();
         let order =
             json!({"source": {"list": {"thngs": [ids["thngs"]]}}, "format": "svg", "waitForEdges": "none"});
         let order = print_orders::finished(api, order).await?;

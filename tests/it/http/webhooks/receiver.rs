@@ -17,10 +17,8 @@ use axum::{
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use control::worker::webhooks;
-use kernel::store::Db;
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
-use tests::product::DEADLINE;
+use tests::{json::merged, product::DEADLINE, sql};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -194,34 +192,20 @@ pub(in crate::http) fn deliver(api: &Api) -> DropGuard {
 
 /// Makes a webhook to a receiver; gives its id.
 pub(in crate::http) async fn webhook(api: &Api, receiver: &Receiver, more: Value) -> Result<String> {
-    let mut body = json!({"name": "w", "url": receiver.url()});
-    for (name, value) in more.as_object().cloned().unwrap_or_default() {
-        body[name] = value;
-    }
+    let body = merged(json!({"name": "w", "url": receiver.url()}), &more);
     let made = api.create("/webhooks", body).await?;
     Ok(made["id"].as_str().context("id")?.to_owned())
 }
 
 /// Changes the database behind the service: time goes by.
 pub(in crate::http) async fn execute(api: &Api, sql: &str) -> Result<()> {
-    match &api.made.app.core.db {
-        Db::Pg(pool) => {
-            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(pool).await?;
-        }
-        Db::Sqlite { write, .. } => {
-            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(write).await?;
-        }
-    }
+    sql::execute(&api.made.app.core.db, sql).await?;
     Ok(())
 }
 
 /// Counts behind the service.
 pub(in crate::http) async fn count(api: &Api, sql: &str) -> Result<i64> {
-    let sql = AssertSqlSafe(sql.to_owned());
-    Ok(match &api.made.app.core.db {
-        Db::Pg(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,
-        Db::Sqlite { write, .. } => sqlx::query_scalar(sql).fetch_one(write).await?,
-    })
+    sql::count(&api.made.app.core.db, sql).await
 }
 
 /// The deliveries of a webhook in a state.

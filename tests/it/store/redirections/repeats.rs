@@ -13,7 +13,7 @@ use serde_json::json;
 use shared::problem::Code;
 use tests::db::{Engine, TestApp, random16};
 
-use super::{draft, product, refusal};
+use super::{app_with_product, draft, refusal};
 use crate::on_both_engines;
 
 on_both_engines!(
@@ -22,8 +22,7 @@ on_both_engines!(
 );
 
 async fn a_repeat_with_the_same_key_gets_the_first_response(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let key = |request| Some(IdempotencyKey { key: "order-1".to_owned(), request: [request; 32] });
     let run = async |request| {
         let draft = draft(product, "https://example.com/", None);

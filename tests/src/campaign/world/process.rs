@@ -24,9 +24,6 @@ pub struct Process {
 
 impl Process {
     /// Starts it.
-    ///
-    /// # Errors
-    /// The program does not exist.
     pub fn start(&mut self) -> Result<()> {
         let mut command = Command::new(&self.program);
         let log = File::options().create(true).append(true).open(&self.log)?;
@@ -40,9 +37,6 @@ impl Process {
     }
 
     /// Starts it again if it ended by itself, as a service manager does; gives whether it had.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn look_after(&mut self) -> Result<bool> {
         let Some(child) = &mut self.child else { return Ok(false) };
         if child.try_wait()?.is_none() {
@@ -53,9 +47,6 @@ impl Process {
     }
 
     /// Moves its wall clock by so many seconds from the machine's.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn set_clock(&self, seconds: i64) -> Result<()> {
         self.clock.as_ref().map_or(Ok(()), |clock| clock.set(seconds))
     }

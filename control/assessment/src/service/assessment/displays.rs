@@ -30,9 +30,6 @@ const STEPS: usize = 4;
 
 /// Keeps where a Thng is mostly seen while it is tagged as a display piece, and forgets it otherwise. Where its scans
 /// do not say yet, [`learn_unknown`] looks again.
-///
-/// # Errors
-/// The database failed.
 pub(crate) async fn learn(
     sources: ScanSources<'_>,
     tx: &mut Tx,
@@ -88,9 +85,6 @@ pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Resul
 }
 
 /// Display pieces that are mostly seen where a Thng is; nothing of one with few sessions, which cannot look like one.
-///
-/// # Errors
-/// The database failed.
 pub(super) async fn nearby(
     conn: &mut Conn,
     account: AccountId,

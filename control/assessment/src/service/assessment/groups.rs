@@ -6,7 +6,7 @@
 use crate::service::access::Caller;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    fmt, iter,
+    iter,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -77,11 +77,7 @@ pub struct AssessmentGroups {
     groups: Arc<Groups>,
 }
 
-impl fmt::Debug for AssessmentGroups {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AssessmentGroups")
-    }
-}
+shared::opaque!(AssessmentGroups);
 
 struct Groups {
     core: Arc<Core>,

@@ -196,8 +196,7 @@ async fn find(
 /// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
 async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result<(), ServiceError> {
     let (sources, account) = (state.sources(), caller.account);
-    let _place = state.capacity.write(caller)?;
-    let mut tx = state.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = state.begin_write(caller).await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
     let Some(thng) = found else { return Ok(()) };
     let kept = item_standings::lock_one(&mut tx, account, thng.id).await?;

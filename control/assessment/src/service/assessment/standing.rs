@@ -161,9 +161,6 @@ fn reason(kind: CaseKind, found: &Assessment) -> String {
 }
 
 /// Takes a change of tags into account: where display pieces are, and the verdict; returns whether it changed.
-///
-/// # Errors
-/// The database failed.
 pub async fn marked(
     sources: ScanSources<'_>,
     tx: &mut Tx,
@@ -178,9 +175,6 @@ pub async fn marked(
 }
 
 /// Deletes what is kept of a Thng that is deleted.
-///
-/// # Errors
-/// The database failed.
 pub async fn forget(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), ServiceError> {
     scan_profiles::delete(tx, thng).await?;
     item_standings::delete(tx, account, thng).await?;

@@ -78,8 +78,7 @@ pub async fn add_thngs(
     let grant = require(caller, Verb::Update, Collections)?;
     // Only Thngs that the caller may list, because they become visible as members of the collection.
     let readable = require(caller, Verb::List, Thngs)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
     let found = thngs::list_scopes(&mut tx, caller.account, ids).await?;
     let known: BTreeSet<String> = found
@@ -105,8 +104,7 @@ pub async fn remove_all(
     kind: MemberKind,
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Update, Collections)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
     members::remove_all(&mut tx, kind, caller.account, id).await?;
     let name = kind.as_str();
@@ -127,8 +125,7 @@ pub async fn remove_one(
     member: &str,
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Update, Collections)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
     if !is_valid(member) || !members::remove(&mut tx, kind, caller.account, id, member).await? {
         return Err(ServiceError::not_found(kind.one(), shorten(member)));
@@ -171,8 +168,7 @@ pub async fn add_collections(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Update, Collections)?;
     let readable = require(caller, Verb::Read, Collections)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     // Two concurrent requests could create a cycle that neither sees.
     accounts::lock(&mut tx, caller.account).await?;
     let outer = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;

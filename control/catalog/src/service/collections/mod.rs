@@ -43,8 +43,7 @@ pub async fn create(
     let now = core.clock.now();
     let id = CollectionId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     user_rules::check_creation(&mut tx, caller).await?;
     user_rules::check_write::<Collection>(&mut tx, caller, None, &mut change.details.common).await?;
     let scopes = change.details.common.scopes.take();

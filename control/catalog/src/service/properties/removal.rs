@@ -43,8 +43,7 @@ pub async fn delete(
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, Properties)?;
     refuse_system([key].into_iter())?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let id = held(&mut tx, caller, &grant, owner, Hold::Alone).await?;
     let removal = properties::remove(&mut tx, caller.account, &id, key, before).await?;
     if !matches!(removal, Removal::Nothing) {
@@ -56,8 +55,7 @@ pub async fn delete(
         Removal::Nothing => {}
         Removal::Done => sweep_once(&core.db).await,
         Removal::Before(property, before) => loop {
-            let _place = core.capacity.write(caller)?;
-            let mut tx = core.db.begin(&caller.ctx).await?;
+            let (_place, mut tx) = core.begin_write(caller).await?;
             let gone = properties::remove_before(&mut tx, property, before, REMOVAL_STEP).await?;
             tx.commit().await?;
             if gone < u64::from(REMOVAL_STEP) {
@@ -75,8 +73,7 @@ pub async fn delete(
 #[instrument(skip_all)]
 pub async fn delete_all(core: &Core, caller: &Caller, owner: (Owner, &str)) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Delete, Properties)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (_place, mut tx) = core.begin_write(caller).await?;
     let id = held(&mut tx, caller, &grant, owner, Hold::Alone).await?;
     properties::remove_own(&mut tx, caller.account, &id).await?;
     tx.note(caller.account, (KIND, &id), || (Some(json!({"key": "*"})), None));

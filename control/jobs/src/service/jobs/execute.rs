@@ -270,9 +270,6 @@ fn quiet(request: &JobRequest) -> Quiet {
 }
 
 /// Ends a job that cannot be carried out.
-///
-/// # Errors
-/// The database failed.
 pub async fn fail(state: &JobState, claimed: &mut Claimed, message: String) -> Result<Stepped, ServiceError> {
     let event = match claimed.item.status {
         JobStatus::Cancelling => JobEvent::Stopped,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::body::assert_faults;
 
 const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
@@ -115,11 +116,7 @@ fn each_fault_is_named() {
         ),
         (Form::Trigger, json!({"position": good, "latitude": 2, "longitude": 1}), vec![]),
     ] {
-        let faults = Location::parse(&value, "location", form).err().unwrap_or_default();
-        assert_eq!(faults.len(), expected.len(), "{form:?} {value}: {faults:?}");
-        for (fault, part) in faults.iter().zip(&expected) {
-            assert!(fault.contains(part), "{form:?} {value}: {fault}");
-        }
+        assert_faults(&value, |value| Location::parse(value, "location", form), &expected);
     }
 }
 

@@ -212,9 +212,6 @@ fn restored(now: &Redirection, former: Redirection) -> Redirection {
 }
 
 /// Links as they are now, by their place; deleted ones are missing.
-///
-/// # Errors
-/// The database failed.
 pub async fn reload(
     conn: &mut Conn,
     account: AccountId,

@@ -1,7 +1,5 @@
 //! State that does not expire: the greatest duplicate points since commissioning, and the status of an item.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use shared::{
     id::ActionId,
@@ -11,37 +9,19 @@ use shared::{
 
 use super::RULES_VERSION;
 
-/// The level of duplicate points.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// Nothing, or too little.
-    #[default]
-    None,
-    /// It may be a duplicate.
-    Suspected,
-    /// It is one.
-    Duplicate,
-}
-
-impl Level {
-    /// The level as it is stored.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Suspected => "suspected",
-            Self::Duplicate => "duplicate",
-        }
-    }
-}
-
-impl FromStr for Level {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::None, Self::Suspected, Self::Duplicate].into_iter().find(|one| one.as_str() == text).ok_or(())
-    }
+shared::words! {
+    /// The level of duplicate points.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Level {
+        /// Nothing, or too little.
+        #[default]
+        None = "none",
+        /// It may be a duplicate.
+        Suspected = "suspected",
+        /// It is one.
+        Duplicate = "duplicate",
+    } else ()
 }
 
 /// A scan, and when it happened.
@@ -217,8 +197,8 @@ mod tests {
     use super::*;
 
     fn verdicts() -> impl Strategy<Value = Verdict> {
-        let risk = || prop::sample::select(Risk::ALL);
-        (prop::sample::select(Authenticity::ALL), risk(), risk()).prop_map(
+        let risk = || prop::sample::select(Risk::ALL.to_vec());
+        (prop::sample::select(Authenticity::ALL.to_vec()), risk(), risk()).prop_map(
             |(authentication, counterfeit, gray_market)| Verdict { authentication, counterfeit, gray_market },
         )
     }
@@ -249,7 +229,7 @@ mod tests {
 
         #[test]
         fn scans_without_a_country_keep_the_gray_market_of_any_value(
-            gray_market in prop::sample::select(Risk::ALL),
+            gray_market in prop::sample::select(Risk::ALL.to_vec()),
             first in verdicts(),
             later in prop::collection::vec(judgements(), 1..12),
         ) {

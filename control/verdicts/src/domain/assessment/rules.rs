@@ -14,26 +14,16 @@ use super::{
 };
 use crate::domain::commissioning::Commission;
 
-/// The result of a check; `match` in a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Match {
-    /// The check matches.
-    True,
-    /// It is not so.
-    False,
-    /// Unknown.
-    Unknown,
-}
-
-impl Match {
-    /// As it is written in a result.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "true",
-            Self::False => "false",
-            Self::Unknown => "unknown",
-        }
+shared::words! {
+    /// The result of a check; `match` in a result.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Match {
+        /// The check matches.
+        True = "true",
+        /// It is not so.
+        False = "false",
+        /// Unknown.
+        Unknown = "unknown",
     }
 }
 

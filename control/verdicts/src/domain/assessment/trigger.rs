@@ -17,26 +17,16 @@ use crate::domain::{
     members::Members,
 };
 
-/// Where the caller says its coordinates come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LocationSource {
-    /// By address, from the stored scan.
-    GeoIp,
-    /// The device: the coordinates count.
-    Sensor,
-    /// Not known.
-    Unknown,
-}
-
-impl LocationSource {
-    /// As it is written in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::GeoIp => "geoIp",
-            Self::Sensor => "sensor",
-            Self::Unknown => "unknown",
-        }
+shared::words! {
+    /// Where the caller says its coordinates come from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum LocationSource {
+        /// By address, from the stored scan.
+        GeoIp = "geoIp",
+        /// The device: the coordinates count.
+        Sensor = "sensor",
+        /// Not known.
+        Unknown = "unknown",
     }
 }
 

@@ -178,7 +178,7 @@ mod tests {
                                     unauthorized,
                                     duplicate,
                                     diversion,
-                                    gray_market: *gray_market,
+                                    gray_market,
                                     is_confirmed_item,
                                     duplicate_suspected,
                                     ..CLEAN

@@ -62,7 +62,7 @@ pub fn diversion(found: Option<&Sightings>, by: &[Settle]) -> Value {
 /// `settles`: a code and a text each.
 #[must_use]
 pub fn settles(by: &[Settle]) -> Value {
-    by.iter().map(|one| json!({"code": one.code(), "text": one.text()})).collect()
+    by.iter().map(|one| json!({"code": one.as_str(), "text": one.text()})).collect()
 }
 
 /// Members of the certainty of duplicates, of its gate and of its share, and of that of the market, in the order of the
@@ -114,7 +114,8 @@ pub fn shorten(certainty: &Value) -> Value {
 pub fn expand(short: &Value, thresholds: &Map<String, Value>) -> Value {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let settled = |codes: &Value| {
-        let known = list(codes).iter().filter_map(|code| Settle::of_code(code.as_str()?)).collect::<Vec<_>>();
+        let known =
+            list(codes).iter().filter_map(|code| code.as_str()?.parse::<Settle>().ok()).collect::<Vec<_>>();
         settles(&known)
     };
     let named = |values: &Value, names: &[&str]| -> Map<String, Value> {

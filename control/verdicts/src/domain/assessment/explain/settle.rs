@@ -1,50 +1,27 @@
 //! The steps that settle a check: a closed list of codes, so that clients can offer the step.
 
-/// A step by which a person could settle a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settle {
-    /// Tag an item that is on display.
-    TagDisplay,
-    /// Inspect it.
-    Inspect,
-    /// Ask for a scan with the place of the device.
-    AskForPlace,
-    /// Decide its case.
-    DecideCase,
-    /// Say where it may be sold.
-    SetMarkets,
-    /// Commission it.
-    Commission,
-    /// Leave the scans of a place out.
-    AllowPlace,
+shared::words! {
+    /// A step by which a person could settle a check.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Settle {
+        /// Tag an item that is on display.
+        TagDisplay = "TAG_DISPLAY",
+        /// Inspect it.
+        Inspect = "INSPECT",
+        /// Ask for a scan with the place of the device.
+        AskForPlace = "ASK_FOR_PLACE",
+        /// Decide its case.
+        DecideCase = "DECIDE_CASE",
+        /// Say where it may be sold.
+        SetMarkets = "SET_MARKETS",
+        /// Commission it.
+        Commission = "COMMISSION",
+        /// Leave the scans of a place out.
+        AllowPlace = "ALLOW_PLACE",
+    } else ()
 }
 
 impl Settle {
-    /// Every one.
-    pub const ALL: [Self; 7] = [
-        Self::TagDisplay,
-        Self::Inspect,
-        Self::AskForPlace,
-        Self::DecideCase,
-        Self::SetMarkets,
-        Self::Commission,
-        Self::AllowPlace,
-    ];
-
-    /// Its name in a result.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::TagDisplay => "TAG_DISPLAY",
-            Self::Inspect => "INSPECT",
-            Self::AskForPlace => "ASK_FOR_PLACE",
-            Self::DecideCase => "DECIDE_CASE",
-            Self::SetMarkets => "SET_MARKETS",
-            Self::Commission => "COMMISSION",
-            Self::AllowPlace => "ALLOW_PLACE",
-        }
-    }
-
     /// What to do, for people.
     #[must_use]
     pub const fn text(self) -> &'static str {
@@ -69,11 +46,5 @@ impl Settle {
                 "If the sessions are at a place of your own, add it to allowedPlaces: scans there are then left out."
             }
         }
-    }
-
-    /// The step of a code.
-    #[must_use]
-    pub fn of_code(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.code() == code)
     }
 }

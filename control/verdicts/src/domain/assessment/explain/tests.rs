@@ -179,7 +179,7 @@ proptest! {
 
 #[test]
 fn settling_steps_match_the_check() {
-    let codes = |settles: &[Settle]| settles.iter().map(|one| one.code()).collect::<Vec<_>>().join(" ");
+    let codes = |settles: &[Settle]| settles.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(" ");
     let home = |sessions| Some(Home { region: "CH-Bern".to_owned(), sessions, of: 11 });
     let spread = |sessions| Spread {
         home: home(sessions),
