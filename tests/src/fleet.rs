@@ -4,7 +4,6 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     process::{Command, ExitStatus, Output},
-    time::Instant,
 };
 
 use anyhow::{Result, bail, ensure};
@@ -252,13 +251,6 @@ impl Control {
 
     /// Waits until it has ended.
     pub async fn ended(&mut self) -> Result<ExitStatus> {
-        let begun = Instant::now();
-        while begun.elapsed() < DEADLINE {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        bail!("control did not end")
+        self.child.ended().await
     }
 }

@@ -96,14 +96,7 @@ impl FleetEdge {
     /// Asks it to drain and stop, and waits until it has.
     pub async fn stop(&mut self) -> Result<ExitStatus> {
         signal(self.pid(), "TERM")?;
-        let begun = Instant::now();
-        while begun.elapsed() < DEADLINE {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        bail!("{} did not stop", self.name)
+        self.child.ended().await.with_context(|| self.name.clone())
     }
 
     /// Starts it again on the same ports and folder.

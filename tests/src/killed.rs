@@ -2,12 +2,24 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    process::Child,
+    process::{Child, ExitStatus},
 };
+
+use anyhow::{Context, Result};
+
+use crate::wait::read_until;
 
 /// A process that is killed when this is dropped. What it works on is dropped behind it: name it first in a struct.
 #[derive(Debug)]
 pub struct Killed(pub Child);
+
+impl Killed {
+    /// Waits until it has ended by itself; gives its status.
+    pub async fn ended(&mut self) -> Result<ExitStatus> {
+        let ended = read_until(async || Ok(self.0.try_wait()?), Option::is_some).await?;
+        ended.context("it has not ended")
+    }
+}
 
 impl Deref for Killed {
     type Target = Child;

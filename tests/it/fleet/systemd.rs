@@ -22,14 +22,7 @@ struct Managed(Killed);
 
 impl Managed {
     async fn ended(mut self) -> Result<std::process::ExitStatus> {
-        let begun = std::time::Instant::now();
-        while begun.elapsed() < DEADLINE {
-            if let Some(status) = self.0.try_wait()? {
-                return Ok(status);
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        anyhow::bail!("it did not stop")
+        self.0.ended().await
     }
 }
 
