@@ -7,7 +7,7 @@ use std::{
 };
 
 use ::actions::store::{
-    actions::{self, NewAction},
+    actions,
     scans::{self, Boot, Cursors},
 };
 use assessment::service::assessment::observe;

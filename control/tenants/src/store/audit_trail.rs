@@ -216,7 +216,8 @@ pub async fn take_unplaced(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreEr
 /// Takes up to `most` entries that wait, oldest first; until the commit others wait for them. `seq` is their order. Those that
 /// cannot be read are set aside: what is wrong with each of them is returned, too.
 pub async fn take(tx: &mut Tx, most: i64) -> Result<(Vec<Entry>, Vec<String>), StoreError> {
-    let mut rows: Vec<(i64, String)> = fetch_all!(&mut **tx, dialect::pick(tx, PG_TAKE, SQLITE_FIRST), most)?;
+    let sql = dialect::pick(tx, PG_TAKE, SQLITE_FIRST);
+    let mut rows: Vec<(i64, String)> = fetch_all!(&mut **tx, sql, most)?;
     rows.sort_unstable_by_key(|(seq, _)| *seq);
     if let Raw::Sqlite(c) = tx.raw()
         && let Some((last, _)) = rows.last()
