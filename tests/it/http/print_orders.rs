@@ -243,7 +243,7 @@ async fn codes_of_digital_links_decode_to_their_uri(engine: Engine) -> Result<()
         let item = json!({"name": "Bag", "product": product, "identifiers": {"gs1:21": serial}});
         let item = api.create("/thngs", item).await?["id"].clone();
         let link = json!({"platformId": item, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
-        ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+        ensure!(api.post("/redirections", link).await?.status.is_success());
     }
     for format in ["png", "svg", "pdf"] {
         let body = json!({"source": {"list": {"shortIds": SERIALS.map(|(short_id, ..)| short_id)}},

@@ -258,8 +258,7 @@ async fn a_panicking_write_does_not_affect_others(engine: Engine) -> Result<()> 
 }
 
 async fn requests_that_share_a_transaction_write_their_own_changes(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
+    let (made, product) = app_with_product(engine).await?;
     let head = async || events::find_head(&mut made.app.core.db.read().await?).await;
     let before = head().await?;
     let (open, gate) = tokio::sync::oneshot::channel::<()>();
