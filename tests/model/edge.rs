@@ -346,8 +346,8 @@ impl Cache {
         let since = [0, 1].map(|key| self.tail.since(key, at_rev));
         match since {
             [Some(one), Some(other)] => {
-                let changed = [one, other].map(|change| change.map_or(0, |(rev, _)| rev));
-                replica.take_pages(rule, [0, 1].map(|key| log.at(at_rev, key)), changed);
+                let of_page = |(key, change): (usize, Option<_>)| change.is_none().then(|| log.at(at_rev, key));
+                replica.take_pages(rule, [(0, one), (1, other)].map(of_page), self.tail.through);
             }
             [None, _] | [_, None] => replica.reading = 0,
         }

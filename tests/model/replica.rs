@@ -55,15 +55,17 @@ impl Replica {
         }
     }
 
-    /// Pages of both keys come in; `changed` is the newest change of each after they were read, as the tail has it, or 0.
-    pub(super) fn take_pages(&mut self, rule: &Rule, values: [Value; KEYS], changed: [u8; KEYS]) {
+    /// Pages come in, without the keys that changed after they were read, of which there is no value here. `through` is the newest
+    /// change in the tail.
+    pub(super) fn take_pages(&mut self, rule: &Rule, values: [Option<Value>; KEYS], through: u8) {
         self.newest = self.reading.max(self.newest);
-        for (key, (value, changed)) in values.into_iter().zip(changed).enumerate() {
-            if changed == 0 {
+        for (key, value) in values.into_iter().enumerate() {
+            if let Some(value) = value {
                 self.put(key, rev_of(value), value);
-            } else if rule.pages_wait {
-                self.newest = changed.max(self.newest);
             }
+        }
+        if rule.pages_wait {
+            self.newest = through.max(self.newest);
         }
         (self.is_read, self.reading) = (true, 0);
     }

@@ -1,11 +1,9 @@
 //! Waiting for what comes by itself, with a deadline.
 
-use std::{
-    fmt::Debug,
-    time::{Duration, Instant},
-};
+use std::{fmt::Debug, time::Duration};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::product::DEADLINE;
 
@@ -14,12 +12,13 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Waits until something holds; `what` names it if it never does.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    let begun = Instant::now();
-    while !holds().await? {
-        ensure!(begun.elapsed() < DEADLINE, "it never came: {what}");
-        tokio::time::sleep(PAUSE).await;
-    }
-    Ok(())
+    let wait = async {
+        while !holds().await? {
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    };
+    timeout(DEADLINE, wait).await.with_context(|| format!("it never came: {what}"))?
 }
 
 /// Reads until what is read is as `is` says; gives it.
@@ -27,13 +26,15 @@ pub async fn read_until<T: Debug>(
     mut read: impl AsyncFnMut() -> Result<T>,
     is: impl Fn(&T) -> bool,
 ) -> Result<T> {
-    let begun = Instant::now();
+    let end = Instant::now() + DEADLINE;
+    let mut last = None;
     loop {
-        let found = read().await?;
+        let found = timeout_at(end, read()).await.with_context(|| format!("no answer; the one before: {last:?}"))??;
         if is(&found) {
             return Ok(found);
         }
-        ensure!(begun.elapsed() < DEADLINE, "it stays {found:?}");
+        ensure!(Instant::now() < end, "it stays {found:?}");
+        last = Some(found);
         tokio::time::sleep(PAUSE).await;
     }
 }

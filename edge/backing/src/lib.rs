@@ -1,4 +1,5 @@
-//! The interface of an edge to what is behind it: reads of keys it does not hold, changes, and the delivery of scans.
+//! The interface of an edge to what is behind it: reads of keys it does not hold, one at a time for each key, changes, and the
+//! delivery of scans.
 
 mod edge_key;
 mod error;

@@ -234,7 +234,7 @@ impl Full {
         }
     }
 
-    /// Pages up to this revision are in.
+    /// Pages up to this revision are in, or changes up to it were left out of pages, as events bring them.
     pub fn pass(&self, at_rev: Rev) {
         self.newest.fetch_max(at_rev, SeqCst);
         self.newest_part.fetch_max(at_rev, SeqCst);

@@ -37,7 +37,7 @@ impl Reading {
 
     /// Every page is in.
     pub(crate) fn end(self) {
-        self.full.read();
+        self.generation.end_pages(&self.full);
     }
 
     /// Whether these are the links that will be held; others are begun after a cut.

@@ -43,7 +43,7 @@ impl Generation {
 
     /// The state of a key; the full replica's absences count only while the stream is live.
     pub(in crate::cache) fn held(&self, key: KeyRef<'_>, is_live: bool) -> Held {
-        match self.among_all(self.asked(key), Table::find) {
+        match self.among_all(key, Table::find) {
             Answer::Absent if is_live => Held::Absent,
             Answer::Absent | Answer::Unknown => self.remembered(key),
             Answer::Present(link) => {
@@ -73,11 +73,13 @@ impl Generation {
         if matches!(held, Held::Present(_) | Held::Absent) {
             return (held, None);
         }
+        let full = self.full.load();
+        let Some(full) = full.as_ref() else { return (held, None) };
         let asked = self.asked(key);
         let find = |table: &Table, domain: &str, folded: &str| {
             table.find(domain, folded).map(|(rev, link)| (rev, (rev, link)))
         };
-        let answer = self.among_all(asked, find);
+        let answer = self.ask(full, asked, find);
         // An event is in the entries before it is in the table. An entry that it changed may have been served and thrown out
         // since; its floor was raised before that.
         let is_behind = self.floors[asked.slot].load(SeqCst) > asked.applied;
@@ -125,7 +127,7 @@ impl Generation {
     ///
     /// One allocation, that of the target, if the full replica answers.
     pub(in crate::cache) fn leads(&self, key: KeyRef<'_>, is_live: bool) -> Held<Leads> {
-        let held = match self.among_all(self.asked(key), Table::find_lead) {
+        let held = match self.among_all(key, Table::find_lead) {
             Answer::Present(Some(lead)) => return Held::Present(Leads::To(lead)),
             Answer::Absent if is_live => return Held::Absent,
             Answer::Absent | Answer::Unknown => self.remembered(key),
@@ -138,11 +140,20 @@ impl Generation {
     /// The full replica's answer for a key; also unknown while it must not answer.
     fn among_all<T>(
         &self,
-        asked: Asked<'_>,
+        key: KeyRef<'_>,
         find: impl FnOnce(&Table, &str, &str) -> Option<(Rev, T)>,
     ) -> Answer<T> {
         let full = self.full.load();
         let Some(full) = full.as_ref() else { return Answer::Unknown };
+        self.ask(full, self.asked(key), find)
+    }
+
+    fn ask<T>(
+        &self,
+        full: &Full,
+        asked: Asked<'_>,
+        find: impl FnOnce(&Table, &str, &str) -> Option<(Rev, T)>,
+    ) -> Answer<T> {
         if self.hold.load(SeqCst) > asked.applied {
             return Answer::Unknown;
         }
@@ -152,7 +163,7 @@ impl Generation {
     /// Whether a key, for which no backend answers, was absent in the last known state.
     pub(in crate::cache) fn was_absent(&self, key: KeyRef<'_>) -> bool {
         matches!(
-            self.among_all(self.asked(key), |table, domain, folded| {
+            self.among_all(key, |table, domain, folded| {
                 table.find_rev(domain, folded).map(|rev| (rev, ()))
             }),
             Answer::Absent
@@ -193,8 +204,7 @@ impl Generation {
             for (key, rev, link, is_usable) in step {
                 match tail.since(key, page.at_rev) {
                     None => return PageFit::TooOld,
-                    // It may be in the tail alone so far: until it is applied, the table lacks the key.
-                    Some(Resolved::Changed(rev, _)) => full.pass(rev),
+                    Some(Resolved::Changed(..)) => {}
                     Some(Resolved::Unchanged) if *is_usable => full.put(key, *rev, link),
                     Some(Resolved::Unchanged) => {
                         tracing::error!(domain, short_id = %key.folded, "unusable record");
@@ -204,6 +214,13 @@ impl Generation {
             }
         }
         PageFit::Taken
+    }
+
+    /// Every page is in `full`. Changes that came meanwhile may be in the tail alone so far: it answers once they are applied.
+    pub(in crate::cache) fn end_pages(&self, full: &Full) {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        full.pass(tail.through());
+        full.read();
     }
 
     /// The newest revision of which anything is held.

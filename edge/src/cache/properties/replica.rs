@@ -277,22 +277,25 @@ fn a_link_that_cannot_be_served_is_not_absent() {
 
 #[test]
 fn a_page_without_a_key_that_is_changing_shows_no_absence() {
-    let mut world = super::World::over(EdgeCache::full(1 << 20));
-    world.step(super::Step::Write { key: 0, delete: false });
-    world.step(super::Step::Deliver { count: 1 });
-    world.step(super::Step::Snapshot { back: 0 });
-    let reading = world.cache.unread().unwrap();
-    let served = Served::new(&key(0), record(0, 2)).unwrap();
-    let generation = world.cache.generation.load_full();
-    generation.enter(2, &key(0), Some(Arc::new(served)));
-    for from in (0..KEYS).step_by(PAGE.into()) {
-        assert_eq!(reading.take("tn.gg", &world.page(from)), PageFit::Taken);
+    // The first key is on the page, the second one is made by the change.
+    for changed in [0, 1] {
+        let mut world = super::World::over(EdgeCache::full(1 << 20));
+        world.step(super::Step::Write { key: 0, delete: false });
+        world.step(super::Step::Deliver { count: 1 });
+        world.step(super::Step::Snapshot { back: 0 });
+        let reading = world.cache.unread().unwrap();
+        let served = Served::new(&key(changed), record(changed, 2)).unwrap();
+        let generation = world.cache.generation.load_full();
+        generation.enter(2, &key(changed), Some(Arc::new(served)));
+        for from in (0..KEYS).step_by(PAGE.into()) {
+            assert_eq!(reading.take("tn.gg", &world.page(from)), PageFit::Taken);
+        }
+        reading.end();
+        world.cache.set_live(true);
+        assert!(matches!(ask(&world, changed), Held::Nothing), "the table will have it with its event");
+        generation.event(2, &key(changed), Some(&record(changed, 2))).unwrap();
+        generation.set_applied(2);
+        let Held::Present(served) = ask(&world, changed) else { panic!("it is not there") };
+        assert_eq!(super::rev_of(&Some(served)), Some(2));
     }
-    reading.end();
-    world.cache.set_live(true);
-    assert!(matches!(ask(&world, 0), Held::Nothing), "the table will have it with its event");
-    generation.event(2, &key(0), Some(&record(0, 2))).unwrap();
-    generation.set_applied(2);
-    let Held::Present(served) = ask(&world, 0) else { panic!("it is not there") };
-    assert_eq!(super::rev_of(&Some(served)), Some(2));
 }
