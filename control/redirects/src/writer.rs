@@ -225,7 +225,9 @@ impl Lanes {
                     else => return,
                 },
             };
+            self.metrics.note_group(Some(Instant::now()));
             self.write_group(&db, first, is_bulk).await;
+            self.metrics.note_group(None);
             readers.wake_edges();
             readers.wake_events();
         }
