@@ -30,8 +30,9 @@ impl Tasks {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
         let (db, readers, stop) = (app.core.db.clone(), app.core.readers.clone(), stop_writer.clone());
         let writer = on_own_thread(async move {
-            // A connection of its own: it never waits for one, and each statement is prepared once.
-            let own = db.with_own_pool(1);
+            // Connections of its own: it never waits for others. Two, because one that comes back is asked whether it answers: a server
+            // that is gone without a word would keep the only one.
+            let own = db.with_own_pool(2);
             writer_task.run(own.clone(), readers, stop).await;
             match own {
                 Db::Pg(pool) => pool.close().await,

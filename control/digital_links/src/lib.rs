@@ -11,8 +11,9 @@
 //! - Rows are written in the transaction of the change of their resource. Those of other resources that follow from it (all
 //!   products, when a domain begins to resolve Digital Links; the Things of a product) are written in steps by [`worker`].
 //! - Whatever writes rows holds the lock of the change log, and has read the domains behind it: so a step and a change never miss
-//!   each other. An array of Things takes the lock at its end, when all are written. A Thing that gets no rows is written without
-//!   the lock, and a step waits for it before it begins.
+//!   each other. A list of Things takes the lock for them at its end, when all are written. (One that renames, moves or
+//!   removes Things has taken it behind the first of them, for other redirections of Things.) A Thing that gets no rows is written
+//!   without the lock, and a step waits for it before it begins.
 //! - Nobody changes a row by `/redirections`, and lists leave rows out.
 //! - A row that was removed is used again when its GTIN comes back, unlike short ids: GS1 gives a GTIN to one owner. An account
 //!   that got the domain of another one takes such rows over, without their hits.

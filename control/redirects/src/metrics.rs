@@ -1,5 +1,10 @@
 //! Counters of the writer of changes.
 
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
 use ::kernel::buckets::REQUEST_SECONDS;
 use prometheus_client::{
     metrics::{counter::Counter, histogram::Histogram},
@@ -20,6 +25,8 @@ pub struct WriterMetrics {
     pub failed_groups: Counter,
     /// Changes refused because too many wait.
     pub refused: Counter,
+    /// When the transaction that runs began.
+    runs_since: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Default for WriterMetrics {
@@ -29,11 +36,24 @@ impl Default for WriterMetrics {
             group_seconds: Histogram::new(REQUEST_SECONDS),
             failed_groups: Counter::default(),
             refused: Counter::default(),
+            runs_since: Arc::default(),
         }
     }
 }
 
 impl WriterMetrics {
+    /// Notes that a transaction begins, or with `None` that none runs.
+    pub fn note_group(&self, begun: Option<Instant>) {
+        *self.runs_since.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+    }
+
+    /// How long the transaction that runs has been running; zero without one.
+    #[must_use]
+    pub fn group_age(&self) -> Duration {
+        let begun = *self.runs_since.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.map_or(Duration::ZERO, |at| at.elapsed())
+    }
+
     /// Adds them to what is shown.
     pub fn register(&self, registry: &mut Registry) {
         let (size, seconds) = (self.group_size.clone(), self.group_seconds.clone());

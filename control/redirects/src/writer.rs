@@ -1,9 +1,9 @@
 //! The single task that writes redirections: many requests share a transaction and its fsync.
 //!
 //! Commits are serial, because each holds the row lock of the log's head to its end (`control/README.md`, "Change
-//! log"). A group takes urgent single changes, or one step of an import and the urgent changes that came meanwhile, until its
-//! time is used up: no urgent change waits for a step that began later. Beside urgent changes steps are short; one that has
-//! waited for its turn goes first. In each lane that account is next that has used the least time. Each request has its own
+//! log"). A group takes urgent single changes, or steps of imports and the urgent changes that came meanwhile, until its time is
+//! used up. Beside urgent changes it has one step, which is short: no urgent change waits for a step that began later. When no step
+//! was written for a while, one goes first. In each lane that account is next that has used the least time. Each request has its own
 //! savepoint, so a refused one does not affect the others.
 
 use std::{
@@ -225,7 +225,9 @@ impl Lanes {
                     else => return,
                 },
             };
+            self.metrics.note_group(Some(Instant::now()));
             self.write_group(&db, first, is_bulk).await;
+            self.metrics.note_group(None);
             readers.wake_edges();
             readers.wake_events();
         }

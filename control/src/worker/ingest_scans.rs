@@ -9,7 +9,10 @@ mod prepared;
 use std::collections::HashMap;
 
 use ::actions::store::scans;
-use kernel::store::Db;
+use kernel::{
+    service::batcher::of_all,
+    store::{Db, StoreError},
+};
 use scan_store::{Batch, Boot};
 use shared::wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt};
 
@@ -104,7 +107,8 @@ async fn write_in_group(app: &ApiState, piece: Piece) -> Result<ScanReceipt, Ser
     }
 }
 
-/// Writes the effects of a group in one transaction. If that fails, each piece has one of its own: the fault may be of one.
+/// Writes the effects of a group in one transaction. If that fails, each piece has one of its own, because the fault may be of one,
+/// until none begins any more: the others are not to wait for a connection each.
 async fn lead(app: &ApiState, mut group: Group<'_, Piece, Result<ScanReceipt, ServiceError>>) {
     let count = group.items().len();
     let written = effects::write(app, &group.items()).await;
@@ -112,12 +116,32 @@ async fn lead(app: &ApiState, mut group: Group<'_, Piece, Result<ScanReceipt, Se
         Ok(receipts) => receipts.into_iter().for_each(|receipt| group.answer(Ok(receipt))),
         Err(error) if count == 1 => group.answer(Err(error)),
         Err(error) => {
-            tracing::warn!(%error, count, "batches of scans are written one by one");
+            let mut fault = not_begun(&error);
+            if fault.is_none() {
+                tracing::warn!(%error, count, "batches of scans are written one by one");
+            }
             while let Some(piece) = group.first() {
-                let answer = write_alone(app, piece).await;
+                let answer = match &fault {
+                    Some(error) => Err(of_all(error).into()),
+                    None => write_alone(app, piece).await,
+                };
+                if let Err(error) = &answer {
+                    fault = not_begun(error).or(fault);
+                }
                 group.answer(answer);
             }
         }
+    }
+}
+
+/// The error of a transaction that did not begin. It is the same for all pieces: there is no connection.
+fn not_begun(error: &ServiceError) -> Option<StoreError> {
+    match error {
+        ServiceError::Store(error @ (StoreError::Busy | StoreError::Stopped)) => Some(of_all(error)),
+        ServiceError::Store(_)
+        | ServiceError::Refused { .. }
+        | ServiceError::Full(_)
+        | ServiceError::Internal(_) => None,
     }
 }
 

@@ -14,7 +14,8 @@ use tokio::sync::mpsc;
 /// What any request is taken to use at least, in nanoseconds: those that cost nothing take turns.
 const LEAST: u64 = 1_000;
 
-/// Owners whose use is kept. Beyond it those are forgotten that are not ahead of the floor, or all if these are few.
+/// Owners whose use is kept. Beyond it those are forgotten that are not ahead of the floor, or all if these are few: then the floor
+/// becomes the most that any of them had used.
 const KEPT: usize = 1_024;
 
 /// Requests of each owner in the order in which they came.
@@ -75,6 +76,8 @@ impl<K: Copy + Ord + Hash, W> Waiting<K, W> {
             let floor = self.floor;
             self.used.retain(|_, used| *used > floor);
             if self.used.len() > KEPT / 2 {
+                // Whoever waits is before all that enter from here on. They would else pass it again and again.
+                self.floor = self.used.values().copied().max().unwrap_or(floor);
                 self.used.clear();
             }
         }
@@ -225,6 +228,26 @@ mod tests {
             queue.charge(Duration::from_millis(1));
         }
         assert!(queue.waiting.used.len() <= KEPT, "{}", queue.waiting.used.len());
+    }
+
+    #[tokio::test]
+    async fn more_owners_than_are_kept_do_not_pass_one_for_ever() {
+        let (sender, receiver) = mpsc::channel(10);
+        let mut queue = FairQueue::new(receiver, 10);
+        for _ in 0..2 {
+            sender.try_send((0, 0)).unwrap();
+        }
+        assert_eq!(queue.try_next(), Some(0));
+        queue.charge(Duration::from_secs(1));
+        let served_before = (1..4 * KEPT)
+            .take_while(|owner| {
+                sender.try_send((*owner, *owner)).unwrap();
+                let next = queue.try_next();
+                queue.charge(Duration::from_millis(1));
+                next != Some(0)
+            })
+            .count();
+        assert!(served_before <= KEPT, "{served_before}");
     }
 
     #[tokio::test]

@@ -92,7 +92,9 @@ pub async fn follow_left(tx: &mut Tx, now: UnixMillis) -> Result<bool, ServiceEr
     let Some(LeftThings { account, things }) = tx.take_left() else { return Ok(false) };
     // This transaction wrote them, so that nobody changes them until it ends.
     let mut left: Vec<(ThngId, Option<Thng>)> = Vec::with_capacity(things.len());
-    for thng in things {
+    // One that was left twice has its rows once: else they would be taken for those of two resources.
+    let mut seen = BTreeSet::new();
+    for thng in things.into_iter().filter(|thng| seen.insert(*thng)) {
         left.push((thng, documents::find(tx, account, thng).await?));
     }
     log::lock(tx).await?;

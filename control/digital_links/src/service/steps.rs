@@ -5,7 +5,8 @@
 //!
 //! A Thing is written without the lock of the log where its product gives it no rows, as most do. Such a write may have read the
 //! product of before, and commit behind a step: so where a product changed, the first step of its Things waits for all writes of
-//! before. Where a domain begins to resolve Digital Links none does: Things of a product that has items are written with the lock.
+//! before. Where a domain begins to resolve Digital Links none does: Things of a product that has items take the lock
+//! before their commit, and read the domains behind it.
 
 use std::time::Duration;
 

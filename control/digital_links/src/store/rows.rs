@@ -184,7 +184,7 @@ pub async fn list_keys(
     resources: &[String],
 ) -> Result<Vec<(String, String)>, StoreError> {
     let (pg, sqlite) = (PG_OF_RESOURCES, SQLITE_OF_RESOURCES);
-    Ok(dialect::fetch_in_list!(conn, (String, String), pg, sqlite, [account.as_str()], resources)?)
+    Ok(dialect::fetch_by_keys!(conn, (String, String), pg, sqlite, [account.as_str()], resources)?)
 }
 
 /// Removes the links of rows, by their positions.

@@ -85,7 +85,11 @@ pub async fn step(state: &EventState) -> Result<bool, ServiceError> {
     // Messages of new events do not wait for those that were put off, which go on in every second transaction at least.
     let waits = !shares.messages.is_empty() && !state.webhooks.waited.load(Relaxed);
     state.webhooks.waited.store(waits, Relaxed);
-    let is_behind = waits || queue_deferred(state, &mut tx, (accounts, work), &mut shares).await?;
+    let is_behind = if waits {
+        deferred_events::has_any(&mut tx).await?
+    } else {
+        queue_deferred(state, &mut tx, (accounts, work), &mut shares).await?
+    };
     if place.is_some() || is_behind {
         finish(state, tx, place, shares).await?;
     }

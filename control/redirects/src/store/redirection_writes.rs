@@ -232,7 +232,7 @@ pub async fn delete_redirections(
 }
 
 // The timeout is below the second after which Postgres looks for deadlocks: the scans end one before a change is its
-// victim. By a hash of the list, the update reads a table of some 100,000 links as a whole, for a thousand of them.
+// victim. It holds for what follows in the transaction, too: redirections are locked meanwhile. By a hash of the list, the update reads a table of some 100,000 links as a whole, for a thousand of them.
 const PG_HITS_SET: &str = "SELECT set_config('lock_timeout', '250ms', true), set_config('enable_hashjoin', 'off', true), \
     set_config('enable_mergejoin', 'off', true)";
 

@@ -95,6 +95,11 @@ impl Collector for Readings {
             "Time since the change log was read well",
             plain(hub.silence().as_secs_f64()),
         )?;
+        gauge(
+            "writer_group_age_seconds",
+            "Time since the transaction of the writer that runs began; 0 without one",
+            plain(app.redirects.writer.metrics().group_age().as_secs_f64()),
+        )?;
         let reachable = edges.iter().filter(|edge| edge.reachable).count();
         let states = vec![
             one("state", "reachable", reachable as f64),

@@ -11,8 +11,9 @@ use std::{
 use kernel::store::StoreError;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
 
-/// Most items that wait; beyond it callers get 503. Each may be a batch of some 2 MB.
-const MAX_WAITING: usize = 128;
+/// Most scans that wait; beyond it callers get 503. Each takes some 2 KB, so all take 256 MB: those of 128 full batches, or of some
+/// hundred edges that send a few hundred each after a stall.
+const MAX_WAITING: usize = 128_000;
 
 /// Items of type `T` that wait for answers of type `A`.
 #[derive(Debug)]
@@ -63,17 +64,16 @@ impl<T, A> Groups<T, A> {
         Self { waiting: Mutex::default(), lanes: Semaphore::new(lanes), returned: Notify::new(), most }
     }
 
-    /// Puts an item behind those that wait.
+    /// Puts an item behind those that wait; `size` is in scans, and none counts as one.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when too many wait.
+    /// [`StoreError::Busy`] when too many scans wait.
     pub(super) fn join(&self, item: T, size: usize) -> Result<Place<'_, T, A>, StoreError> {
         let (answer, answered) = oneshot::channel();
+        let size = size.max(1);
         let mut waiting = self.waiting();
-        if waiting.len() >= MAX_WAITING {
-            waiting.retain(|one| !one.answer.is_closed());
-        }
-        if waiting.len() >= MAX_WAITING {
+        let before: usize = waiting.iter().map(|one| one.size).sum();
+        if before + size > MAX_WAITING {
             return Err(StoreError::Busy);
         }
         waiting.push_back(Waiting { item, size, answer });
@@ -142,6 +142,14 @@ impl<'a, T, A> Place<'a, T, A> {
     }
 }
 
+impl<T, A> Drop for Place<'_, T, A> {
+    fn drop(&mut self) {
+        // An item whose caller left takes no room.
+        self.answered.close();
+        self.groups.waiting().retain(|one| !one.answer.is_closed());
+    }
+}
+
 impl<T, A> Group<'_, T, A> {
     /// The items that have no answer yet.
     pub(super) fn items(&self) -> Vec<&T> {
@@ -174,7 +182,10 @@ impl<T, A> Drop for Group<'_, T, A> {
         {
             let mut waiting = self.groups.waiting();
             while let Some(member) = self.members.pop_back() {
-                waiting.push_front(member);
+                // The place of a caller that left is gone: nobody would take its item out.
+                if !member.answer.is_closed() {
+                    waiting.push_front(member);
+                }
             }
         }
         self.groups.returned.notify_waiters();
@@ -246,10 +257,15 @@ mod tests {
     #[tokio::test]
     async fn too_many_are_refused() {
         let groups = Numbers::new(1, 10);
-        let places: Vec<_> = (0..MAX_WAITING).map(|_| groups.join(1, 1).unwrap()).collect();
+        let full = |_| groups.join(1, 1_000).unwrap();
+        let mut places: Vec<_> = (0..MAX_WAITING / 1_000).map(full).collect();
+        assert!(matches!(groups.join(1, 0), Err(StoreError::Busy)));
+        places.pop();
+        let small: Vec<_> = (0..1_000).map(|_| groups.join(1, 1).unwrap()).collect();
         assert!(matches!(groups.join(1, 1), Err(StoreError::Busy)));
-        drop(places);
+        drop((places, small));
+        assert_eq!(groups.count(), 0, "those whose callers left are dropped");
         let mut place = groups.join(2, 1).unwrap();
-        assert_eq!(led(&mut place).await.items(), [&2], "those whose callers left are dropped");
+        assert_eq!(led(&mut place).await.items(), [&2]);
     }
 }

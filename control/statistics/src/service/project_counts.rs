@@ -57,7 +57,7 @@ pub async fn add(
         counted.iter().zip(scans).map(|(scan, one)| (scan, one.is_new_device)).collect();
     let count: u64 = scans.iter().map(|one| u64::from(one.count())).sum();
     let mut tx = state.db.begin(&caller.ctx).await?;
-    roll_up_writes::bound_wait(&mut tx).await?;
+    roll_up_writes::take_turn(&mut tx, &BTreeSet::from([caller.account])).await?;
     roll_up_writes::add(&mut tx, &add_up(&rows, Kept::at(now))).await?;
     tx.note(caller.account, (KIND, project.as_str()), || (None, Some(json!({"scans": count}))));
     tx.commit().await?;
@@ -77,7 +77,7 @@ pub async fn remove(state: &StatisticsState, caller: &Caller, project: &str) -> 
     let mut is_noted = false;
     loop {
         let mut tx = state.db.begin(&caller.ctx).await?;
-        roll_up_writes::bound_wait(&mut tx).await?;
+        roll_up_writes::take_turn(&mut tx, &BTreeSet::from([account])).await?;
         if !is_noted {
             let scans = project_counts::total(&mut tx, account, project).await?;
             tx.note(account, (KIND, project.as_str()), || (Some(json!({"scans": scans})), None));

@@ -72,11 +72,11 @@ impl<'a> Sums<'a> {
         if self.accounts.is_empty() {
             return Ok(());
         }
-        roll_up_writes::bound_wait(tx).await?;
         Ok(roll_up_writes::take_turn(tx, &self.accounts).await?)
     }
 
-    /// Adds to the roll-ups. It is the last statement before the commit, so that their rows are locked for a short time.
+    /// Adds to the roll-ups. It is the last statement before the commit, so that their rows are locked for a short time. Behind
+    /// hits it waits for their rows 250 ms at most, because redirections are held: only a transaction without the turn can hold them.
     #[instrument(skip_all)]
     pub async fn write(&self, tx: &mut Tx) -> Result<(), ServiceError> {
         if self.accounts.is_empty() {

@@ -66,7 +66,8 @@ pub async fn record(core: &Core, report: &LimitReport) -> Result<(), ServiceErro
     Ok(())
 }
 
-/// Adds up what edges counted that are gone, so that records do not grow with each name that an edge ever had.
+/// Adds up what edges counted that are gone, so that records do not grow with each name that an edge ever had. One that comes
+/// back under its name, with its file, reports its total once more: the guide "Links with an end" says what to do.
 async fn merge_gone(
     tx: &mut Tx,
     links: &mut [(RedirectKey, Redirection)],

@@ -92,18 +92,11 @@ const SQLITE_ADD_DAYS: &str = sqlite_add!("scan_statistics_days", "day");
 /// A row and what is added to it.
 type Row<'a> = (&'a Key<'a>, &'a Counts);
 
-/// Bounds how long the transaction waits for each other one that adds to the same rows.
-pub async fn bound_wait(tx: &mut Tx) -> Result<(), StoreError> {
-    if let Conn::PgTx(c) = &mut **tx {
-        sqlx::query(PG_WAIT).execute(&mut **c).await?;
-    }
-    Ok(())
-}
-
-/// Waits, as long as [`bound_wait`] lets it, until no other batch of scans is between here and its commit that adds to rows
-/// of the same accounts. There is one writer on SQLite.
+/// Waits until no other transaction is between here and its commit that changes rows of the same accounts: for 2 s at most, as
+/// for each row lock behind it. There is one writer on SQLite.
 pub async fn take_turn(tx: &mut Tx, accounts: &BTreeSet<AccountId>) -> Result<(), StoreError> {
     if let Conn::PgTx(c) = &mut **tx {
+        sqlx::query(PG_WAIT).execute(&mut **c).await?;
         let stripes: BTreeSet<i32> = accounts.iter().map(stripe).collect();
         let stripes: Vec<i32> = stripes.into_iter().collect();
         sqlx::query(PG_TURN).bind(stripes).execute(&mut **c).await?;

@@ -50,7 +50,7 @@ async fn share_until(api: &Api, sql: &str, is_done: impl Fn(i64) -> bool) -> Res
     let begun = Instant::now();
     while !is_done(count(api, sql).await?) {
         ensure!(begun.elapsed() < DEADLINE, "{sql}: {}", count(api, sql).await?);
-        // Other databases of the server may hold up what is settled.
+        // Transactions of other tests, in this database, may hold up what is settled.
         if !fan_out::step(&api.made.app.events).await? {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

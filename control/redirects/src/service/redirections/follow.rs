@@ -27,7 +27,8 @@ pub async fn follow_thng(
     was_renamed: bool,
     at: UnixMillis,
 ) -> Result<bool, ServiceError> {
-    // Locked before reading: whole rows are written back, and a target could change until then.
+    // Locked before reading: whole rows are written back, and a target could change until then. Also where there is none yet: one
+    // may be made meanwhile of what the Thing was before.
     log::lock(tx).await?;
     let platform_id = thng.to_string();
     let (mut after, mut changed) = (None, Vec::new());
