@@ -56,7 +56,7 @@ async fn the_digital_links_of_an_array_follow_it(engine: Engine) -> Result<()> {
     limit(json!("unlimited")).await?;
     let ids = [text(&made[0], "id")?, text(&made[1], "id")?].join(",");
     let change = Some(json!({"links": links("https://e.com/own")}));
-    api.call(Method::PUT, &format!("/thngs?ids={ids}"), change).await?.must_be(200)?;
+    api.call(Method::PUT, &format!("/thngs?ids={ids}"), change).await?.must_be(204)?;
     for serial in ["A", "B"] {
         ensure!(api.leads(&of(serial)).await? == to("https://e.com/own", 1), "{serial}");
     }
