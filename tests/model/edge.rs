@@ -346,7 +346,8 @@ impl Cache {
         let since = [0, 1].map(|key| self.tail.since(key, at_rev));
         match since {
             [Some(one), Some(other)] => {
-                let of_page = |(key, change): (usize, Option<_>)| change.is_none().then(|| log.at(at_rev, key));
+                let of_page =
+                    |(key, change): (usize, Option<_>)| change.is_none().then(|| log.at(at_rev, key));
                 replica.take_pages(rule, [(0, one), (1, other)].map(of_page), self.tail.through);
             }
             [None, _] | [_, None] => replica.reading = 0,

@@ -29,7 +29,9 @@ pub async fn read_until<T: Debug>(
     let end = Instant::now() + DEADLINE;
     let mut last = None;
     loop {
-        let found = timeout_at(end, read()).await.with_context(|| format!("no answer; the one before: {last:?}"))??;
+        let found = timeout_at(end, read())
+            .await
+            .with_context(|| format!("no answer; the one before: {last:?}"))??;
         if is(&found) {
             return Ok(found);
         }
