@@ -46,11 +46,6 @@ impl Wait {
         Ok(Self { slot: query.slot.clone(), longest: is_asked.then_some(longest) })
     }
 
-    /// Gives the place of the request back before its change waits for the writer, which serves accounts in turn by itself.
-    pub fn for_writer(&self) {
-        self.slot.give_back();
-    }
-
     /// Whether it waits at all.
     #[must_use]
     pub const fn is_asked(&self) -> bool {

@@ -177,7 +177,6 @@ pub(super) async fn replace(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
-    wait.for_writer();
     let done = service::replace(&redirects, &caller, &id, None, body).await?;
     Ok(answer(&redirects, wait, &done).await)
 }
@@ -214,7 +213,6 @@ pub(super) async fn replace_of_domain(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
-    wait.for_writer();
     let done = service::replace(&redirects, &caller, &id, Some(&domain), body).await?;
     Ok(answer(&redirects, wait, &done).await)
 }

@@ -74,7 +74,6 @@ pub(super) async fn create(
     let key = idempotency_key("redirections", &headers, &query, &body)?;
     if let Value::Array(items) = &body {
         let drafts = items.iter().map(|item| Draft::parse(item, None)).collect();
-        wait.for_writer();
         let done =
             service::create_many(&redirects, &caller, drafts, choice, query.find("project"), key).await?;
         let body = serde_json::to_value(&done.value).unwrap_or_default();
@@ -82,7 +81,6 @@ pub(super) async fn create(
     }
     let draft = Draft::parse(&body, None).map_err(ApiError::invalid)?;
     let request = image_request(&headers, &query)?;
-    wait.for_writer();
     let done = service::create(&redirects, &caller, draft, choice, query.find("project"), key).await?;
     Ok(created(&redirects, &info, wait, &done, request.as_ref()).await)
 }
@@ -216,7 +214,6 @@ pub(super) async fn replace(
     let wait = Wait::parse(&query)?;
     let writable = writable(&body)?;
     let (choice, expected) = (choice(&query, &headers), expected(&headers)?);
-    wait.for_writer();
     let done = service::replace_if(&redirects, &caller, (choice, vec![short_id]), expected, writable).await?;
     let record = done.value.first().map(document);
     Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
@@ -239,7 +236,6 @@ pub(super) async fn delete(
 ) -> Result<Response, ApiError> {
     let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
     let which = (choice(&query, &headers), vec![short_id]);
-    wait.for_writer();
     let done = service::delete_if(&redirects, &caller, which, expected).await?;
     Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
 }
@@ -260,9 +256,7 @@ pub(super) async fn replace_many(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let writable = writable(&body)?;
-    wait.for_writer();
-    let done = service::replace(&redirects, &caller, choice(&query, &headers), ids, writable).await?;
+    let done = service::replace(&redirects, &caller, choice(&query, &headers), ids, writable(&body)?).await?;
     let count = [(RESULT_COUNT, done.value.len())];
     Ok((count, written(&redirects, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
 }
@@ -282,7 +276,6 @@ pub(super) async fn delete_many(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    wait.for_writer();
     let done = service::delete(&redirects, &caller, choice(&query, &headers), ids).await?;
     let count = [(RESULT_COUNT, done.value)];
     Ok((count, written(&redirects, wait, &done, StatusCode::OK, None).await).into_response())

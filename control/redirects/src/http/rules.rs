@@ -121,7 +121,6 @@ macro_rules! redirector {
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, rules) = (Wait::parse(&query)?, rules(&body)?);
-                wait.for_writer();
                 let done = service::replace(&redirects, &caller, named.whose(), rules).await?;
                 Ok(written(&redirects, wait, &done, StatusCode::OK, Some(document(&done.value))).await)
             }
@@ -142,7 +141,6 @@ macro_rules! redirector {
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let wait = Wait::parse(&query)?;
-                wait.for_writer();
                 let done = service::delete(&redirects, &caller, named.whose()).await?;
                 Ok(written(&redirects, wait, &done, StatusCode::NO_CONTENT, None).await)
             }

@@ -95,7 +95,6 @@ macro_rules! redirector {
                 let owner = service::owner(&redirects, &caller, Verb::Create, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
                     .map_err(ApiError::invalid)?;
-                wait.for_writer();
                 let done = service::create(&redirects, &caller, draft, choice(&query, &headers), query.find("project"), key).await?;
                 Ok(created(&redirects, &info, wait, &done, request.as_ref()).await)
             }
@@ -117,7 +116,6 @@ macro_rules! redirector {
                 let (wait, expected, writable) = (Wait::parse(&query)?, expected(&headers)?, writable(&body)?);
                 let owner = service::owner(&redirects, &caller, Verb::Update, $kind, &id).await?;
                 let which = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                wait.for_writer();
                 let done = service::replace_if(&redirects, &caller, which, expected, writable).await?;
                 let record = done.value.first().map(document);
                 Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
@@ -141,7 +139,6 @@ macro_rules! redirector {
                 let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
                 let owner = service::owner(&redirects, &caller, Verb::Delete, $kind, &id).await?;
                 let which = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                wait.for_writer();
                 let done = service::delete_if(&redirects, &caller, which, expected).await?;
                 Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
             }
